@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the
-seams, no function that nobody calls or that only its own file does, no file too long to read, no line too wide, no folder of
-too many files; that the files which docs/architecture.md and docs/passes.md name exist; and that the README
-beside results and studies lists each of them once.
+seams, no function that nobody calls or that only its own file does, no file too long to read, no line too
+wide, no folder of too many files; that the files which docs/architecture.md and docs/passes.md name exist;
+and that the README beside results and studies lists each of them once.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """

@@ -98,7 +98,8 @@ def psi(x):
     first += np.log(x) - 1 / (2 * x) - sum(b / (2 * k) * z**k for k, b in enumerate(bernoulli, 1))
     second += 1 / x + z / 2 + sum(b * z**k for k, b in enumerate(bernoulli, 1)) / x
     log += (x - L(1) / 2) * np.log(x) - x + np.log(2 * L("3.14159265358979323846264338327950288")) / 2
-    return first, second, log + sum(b / (2 * k * (2 * k - 1)) * z ** (k - 1) for k, b in enumerate(bernoulli, 1)) / x
+    return first, second, log + sum(b / (2 * k * (2 * k - 1)) * z ** (k - 1)
+                                    for k, b in enumerate(bernoulli, 1)) / x
 
 
 def beta_loss(precision):
@@ -111,7 +112,8 @@ def beta_loss(precision):
         log_mu, log_nu = np.minimum(eta, 0) - softplus, np.minimum(-eta, 0) - softplus
         up, down, whole = psi(p * mu + 1), psi(p * nu + 1), psi(np.array([p]))[2]
         won, lost = np.log(y), np.log1p(-y)
-        value = up[2] - np.log(p) - log_mu + down[2] - np.log(p) - log_nu - whole - p * mu * won - p * nu * lost
+        value = (up[2] - np.log(p) - log_mu + down[2] - np.log(p) - log_nu - whole - p * mu * won - p * nu
+                 * lost)
         slope = nu * (p * mu * (up[0] - won) - 1) - mu * (p * nu * (down[0] - lost) - 1)
         curve = nu**2 * ((p * mu) ** 2 * up[1] + 1) + mu**2 * ((p * nu) ** 2 * down[1] + 1)
         return value, slope, curve

@@ -1,13 +1,14 @@
-"""What linear models are judged by: gradient, objective, rank and metrics from the written coefficients alone, in long double.
+"""What linear models are judged by: gradient, objective, rank and metrics from the written coefficients
+alone, in long double.
 
-The objective of all is sum_i s_i loss(y_i, x_i.w + b) + l1 ||w||_1 + (l2/2) sum_j p_j w_j^2, where p_j are the
-columns' variances with --standardize, else 1; l1 goes by their roots. A model is judged by how far Newton's step would lower it, which
-no scaling of the columns changes:
+The objective of all is sum_i s_i loss(y_i, x_i.w + b) + l1 ||w||_1 + (l2/2) sum_j p_j w_j^2, where p_j are
+the columns' variances with --standardize, else 1; l1 goes by their roots. A model is judged by how far
+Newton's step would lower it, which no scaling of the columns changes:
 
     gap = g^T H^+ g / 2,   g, H gradient and (expected) Hessian about the weighted means of the columns
 
-A claim "converged" holds if the gap is at most SHARE of what the model has gained over the best constant, plus
-what the rounding of the stored numbers costs.
+A claim "converged" holds if the gap is at most SHARE of what the model has gained over the best constant,
+plus what the rounding of the stored numbers costs.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -93,9 +94,9 @@ def moments(problem: Problem):
 
 
 class Scaled:
-    """The objective about coefficients w (a vector, or a matrix with a column for each class), of columns of X shifted to
-    their weighted mean and scaled by their largest entry, against under- and overflow; those that are constant but for
-    rounding are left out."""
+    """The objective about coefficients w (a vector, or a matrix with a column for each class), of columns of
+    X shifted to their weighted mean and scaled by their largest entry, against under- and overflow; those
+    that are constant but for rounding are left out."""
 
     def __init__(self, problem: Problem, loss, w: np.ndarray, b, y: np.ndarray) -> None:
         counts = problem.s > 0  # a loss of a row without weight may be infinite
@@ -107,14 +108,16 @@ class Scaled:
         center = mean if problem.intercept else np.zeros_like(mean)
         offset = L(0) if problem.offset is None else problem.offset.astype(L)[counts, None]
         Z = X - center[:, 0]
-        self.eta = X @ w + b + offset  # not about the means: one row of 1e12 would cost the others their digits
+        # not about the means: one row of 1e12 would cost the others their digits
+        self.eta = X @ w + b + offset
         penalty = L(problem.l2) * (variance if problem.standardize else np.ones_like(mean))
         lasso = L(problem.l1) * (np.sqrt(variance) if problem.standardize else np.ones_like(mean))
         # eta in the tool's type cannot be nearer than this
         value, _, curve = self.loss(self.y, self.eta)
         blur = eps * (np.abs(b) + np.abs(X) @ np.abs(w) + np.abs(self.eta))
         bend = np.einsum("ijj->ij", curve)
-        for other in (self.eta - blur, self.eta + blur):  # a hinge whose kink is nearer than blur may bend there
+        # a hinge whose kink is nearer than blur may bend there
+        for other in (self.eta - blur, self.eta + blur):
             bend = np.where(bend == 0, np.einsum("ijj->ij", self.loss(self.y, other)[2]), bend)
         sizes = np.abs(value) + np.abs(self.loss(self.y, np.zeros_like(self.eta) + offset)[0])
         self.rounding = 8 * (self.s @ (bend * blur**2)).sum() + 64 * eps**2 * (self.s @ sizes)
@@ -141,7 +144,8 @@ class Scaled:
         return self.s @ parts + ridge + (self.lasso * (np.abs(u) - np.abs(self.u))).sum()
 
     def dual_rounding(self, units: float):
-        """What it makes of sum_j z_j^2 / (2 L_j), z = X^T t about L w, where z_j is off by units |t| |x_j|."""
+        """What it makes of sum_j z_j^2 / (2 L_j), z = X^T t about L w, where z_j is off by units |t|
+        |x_j|."""
         slope = self.loss(self.y, self.eta)[1]
         rows = len(self.size)
         off = units * np.sqrt((self.s[:, None] * slope**2).sum() * self.squares)[:, None]
@@ -149,7 +153,8 @@ class Scaled:
         return (off * (2 * np.abs(pen * w) + off) / np.where(pen > 0, 2 * pen, 1)).sum()
 
     def newton(self, u: np.ndarray) -> tuple[np.ndarray, float]:
-        """Newton's step from u and by how much its model falls; an l1 term is linear up to the sign's change."""
+        """Newton's step from u and by how much its model falls; an l1 term is linear up to the sign's
+        change."""
         _, slope, curve = self.loss(self.y, self.eta + self.Z @ (u - self.u))
         rows, k = u.shape
         smooth = self.Z.T @ (self.s[:, None] * slope) + self.pen * u
@@ -173,7 +178,8 @@ class Scaled:
         return step.reshape(u.shape), float((turned[alive] ** 2 / values[alive]).sum() / 2)
 
     def descend(self, exactly: bool = False) -> float:
-        """How much lower Newton's steps in long double come, each halved until it falls and kept to its signs."""
+        """How much lower Newton's steps in long double come, each halved until it falls and kept to its
+        signs."""
         u, best = self.u, L(0)
         for _ in range(30):
             step, gain = self.newton(u)
@@ -185,7 +191,8 @@ class Scaled:
                 if value < best:
                     break
             else:
-                if exactly and gain < 1e-15 * max(1, -best):  # of which values see no more, but the score does
+                # of which values see no more, but the score does
+                if exactly and gain < 1e-15 * max(1, -best):
                     u = u + np.where(self.lasso > 0, 0, step)
                 break
             u, gained, best = there, best - value, value
@@ -202,13 +209,15 @@ class Scaled:
 
 
 def gap(problem: Problem, loss, w: np.ndarray, b, y: np.ndarray):
-    """(by how much Newton's step would lower the objective, cost of rounding, objective) of one column of coefficients."""
+    """(by how much Newton's step would lower the objective, cost of rounding, objective) of one column of
+    coefficients."""
     scaled = Scaled(problem, loss, w, b, y)
     return scaled.newton(scaled.u)[1], scaled.rounding, scaled.objective
 
 
 def constant_objective(problem: Problem, loss, y, columns: int = 0):
-    """The objective of w = 0 and the best intercept, by Newton's steps in long double; of several columns at their shares."""
+    """The objective of w = 0 and the best intercept, by Newton's steps in long double; of several columns at
+    their shares."""
     counts = problem.s > 0
     s, y = problem.s[counts], y[counts]
     if columns:
@@ -261,7 +270,8 @@ def judge_fit(problem: Problem, loss, w, b, y, claimed, converged: bool, name: s
 
 
 def judge_bound(problem: Problem, fits, run) -> list[str]:
-    """Whether the objective is above the optimum by no more than the run says; fits: (loss, w, b, y) of each column."""
+    """Whether the objective is above the optimum by no more than the run says; fits: (loss, w, b, y) of each
+    column."""
     told, relative = (run.out.get(name) for name in ("optimality_gap", "gap"))
     told, relative = (None if v is None or not np.isfinite(v) else v for v in (told, relative))
     if told is None and relative is None:
@@ -274,7 +284,8 @@ def judge_bound(problem: Problem, fits, run) -> list[str]:
     found = []
     if told is not None and not reached <= told * (1 + 1e-9):
         found.append(f"optimality_gap is {told:.6g}, but the objective can fall by {reached:.6g}")
-    # a share of the objective without what rounding made of its sum (Higham and Mary's bound), and of the dual's X^T t
+    # a share of the objective without what rounding made of its sum (Higham and Mary's bound), and of the
+    # dual's X^T t
     units = (8 * np.sqrt(problem.n) + 8) * EPS[problem.kind]
     summed = units * objective + rounding + sum(float(each.dual_rounding(units)) for each in scaled)
     if relative is not None and not reached <= relative * objective * (1 + 1e-9) + summed:
@@ -306,7 +317,8 @@ def blur_of(problem: Problem, model) -> np.ndarray:
 
 
 def moved(s, value, eta, blur):
-    """How far the weighted sum of value(eta), convex and at least 0, moves where each eta does by its blur."""
+    """How far the weighted sum of value(eta), convex and at least 0, moves where each eta does by its
+    blur."""
     here, above, below = value(eta), value(eta + blur), value(eta - blur)
     fall = np.where((above > here) & (below > here), here, 0)  # the least value may lie between
     rows = np.maximum(np.maximum(np.abs(above - here), np.abs(below - here)), fall)
@@ -318,7 +330,8 @@ def share(part, whole) -> float:
 
 
 def auc(y, score, s, blur: float = 0) -> tuple[float, float]:
-    """The least and the largest share of pairs of rows that are in order, of scores that are known to blur."""
+    """The least and the largest share of pairs of rows that are in order, of scores that are known to
+    blur."""
     above = score[y > 0.5][:, None] - score[y < 0.5][None, :]
     weight = s[y > 0.5][:, None] * s[y < 0.5][None, :]
     whole = weight.sum()

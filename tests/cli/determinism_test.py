@@ -1,7 +1,9 @@
-"""With --deterministic every verb, solver, start and type gives the same bits in each run, on any number of threads.
+"""With --deterministic every verb, solver, start and type gives the same bits in each run, on any number of
+threads.
 
-Each case goes through both types on each device; its runs are spread over 1, 2, 3 and 7 threads where the device has threads. Another
-device may have other bits. The last line that is printed says what ran, as JSON: ./test.sh long keeps it.
+Each case goes through both types on each device; its runs are spread over 1, 2, 3 and 7 threads where the
+device has threads. Another device may have other bits. The last line that is printed says what ran, as JSON:
+./test.sh long keeps it.
 """
 
 import argparse
@@ -21,21 +23,24 @@ THREADS = (1, 2, 3, 7)
 
 
 def tables(folder):
-    """Data for every verb: a table of numbers, sparse rows of three and of two classes, ratings, counts, links."""
+    """Data for every verb: a table of numbers, sparse rows of three and of two classes, ratings, counts,
+    links."""
     dice = random.Random(3)
     with open(os.path.join(folder, "table.csv"), "w") as out:
         out.write("a,b,c,d,y,n,k\n")
         for _ in range(2500):
             x = [dice.gauss(j, 1) for j in range(4)]
             y = x[0] - 2 * x[1] + 0.3 * x[2] * x[3] + dice.gauss(0, 1)
-            out.write(",".join(f"{v:.6f}" for v in x) + f",{y:.6f},{int(dice.expovariate(1) * 3)},{'pqr'[int(y) % 3]}\n")
+            out.write(",".join(f"{v:.6f}" for v in x)
+                      + f",{y:.6f},{int(dice.expovariate(1) * 3)},{'pqr'[int(y) % 3]}\n")
     for name, classes, rows in (("two", 2, 4000), ("three", 3, 4000), ("few", 2, 300)):
         columns = 60 if rows > 300 else 900
         with open(os.path.join(folder, name + ".svm"), "w") as out:
             for _ in range(rows):
                 row = sorted(dice.sample(range(1, columns), 12))
                 values = [dice.gauss(0, 1) for _ in row]
-                label = int(abs(sum(v * ((j % 5) - 2) for j, v in zip(row, values))) > 4) if classes == 2 else row[0] % 3
+                label = int(abs(sum(v * ((j % 5) - 2) for j, v in zip(row, values)))
+                            > 4) if classes == 2 else row[0] % 3
                 out.write(f"{label} " + " ".join(f"{j}:{v:.5f}" for j, v in zip(row, values)) + "\n")
     with open(os.path.join(folder, "counts.mtx"), "w") as out:
         entries = sorted({(dice.randrange(300), int(120 * dice.random() ** 2)) for _ in range(6000)})
@@ -45,7 +50,8 @@ def tables(folder):
         out.writelines(f"{dice.randrange(800)} {int(800 * dice.random() ** 2)}\n" for _ in range(9000))
     with open(os.path.join(folder, "wide.csv"), "w") as out:
         out.write(",".join(f"x{j}" for j in range(26)) + "\n")
-        out.writelines(",".join(f"{dice.gauss(2 * (i % 7), 1):.5f}" for _ in range(26)) + "\n" for i in range(1500))
+        out.writelines(",".join(f"{dice.gauss(2 * (i % 7), 1):.5f}" for _ in range(26)) + "\n"
+                       for i in range(1500))
     with open(os.path.join(folder, "positive.csv"), "w") as out:
         out.write("a,b,y\n")
         for _ in range(1500):
@@ -60,7 +66,8 @@ def tables(folder):
     for name, width, count in (("points.csv", 3, 120), ("centres.csv", 26, 7)):
         with open(os.path.join(folder, name), "w") as out:
             out.write(",".join(f"x{j}" for j in range(width)) + "\n")
-            out.writelines(",".join(f"{dice.gauss(3 * (i % 4), 1):.5f}" for _ in range(width)) + "\n" for i in range(count))
+            out.writelines(",".join(f"{dice.gauss(3 * (i % 4), 1):.5f}" for _ in range(width)) + "\n"
+                           for i in range(count))
 
 
 TABLE = ("--target", "y", "--ignore", "k,n")
@@ -68,7 +75,8 @@ COUNTS = ("--target", "n", "--ignore", "k,y")
 CLASSES = ("--target", "k", "--ignore", "n,y")
 MEASURES = ("--ignore", "k,n")
 CASES = (
-    *(("linreg", *data, "--solver", solver) for data in (("table.csv", *TABLE), ("two.svm",)) for solver in ("cg", "cholesky")),
+    *(("linreg", *data, "--solver", solver) for data in (("table.csv", *TABLE), ("two.svm",))
+      for solver in ("cg", "cholesky")),
     ("linreg", "few.svm", "--l2", "1"),
     ("linreg", "table.csv", *TABLE, "--cv", "3", "--l2", "0.1,1"),
     *(("logreg", data, "--l2", "1", "--solver", "newton") for data in ("two.svm", "three.svm")),
@@ -84,14 +92,18 @@ CASES = (
     ("glm", "table.csv", *TABLE, "--family", "gaussian"),
     ("glm", "table.csv", *COUNTS, "--family", "negative-binomial", "--alpha", "1"),
     ("glm", "table.csv", *COUNTS, "--family", "tweedie", "--variance-power", "1.5"),
-    *(("glm", "positive.csv", "--target", "y", "--family", family) for family in ("gamma", "inverse-gaussian")),
+    *(("glm", "positive.csv", "--target", "y", "--family", family)
+      for family in ("gamma", "inverse-gaussian")),
     ("glm", "table.csv", *COUNTS, "--family", "poisson", "--standard-errors"),
     ("glm", "two.svm", "--family", "binomial", "--l2", "1"),
     ("glm", "shares.csv", "--target", "y", "--family", "beta", "--precision", "4"),
-    *(("kmeans", "table.csv", *MEASURES, "-k", "7", "--seed", "3", *more) for more in ((), ("--batch", "256"))),
-    *(("kmeans", "two.svm", "-k", "5", "--seed", "3", *more) for more in ((), ("--spherical",), ("--batch", "256"))),
+    *(("kmeans", "table.csv", *MEASURES, "-k", "7", "--seed", "3", *more)
+      for more in ((), ("--batch", "256"))),
+    *(("kmeans", "two.svm", "-k", "5", "--seed", "3", *more) for more in ((), ("--spherical",),
+                                                                          ("--batch", "256"))),
     *(("kmeans", "two.svm", "-k", "5", "--init", init) for init in ("k-means-parallel", "random")),
-    ("kmeans", "table.csv", *MEASURES, "-k", "7", "--algorithm", "lloyd", "--init", "random", "--restarts", "2"),
+    ("kmeans", "table.csv", *MEASURES, "-k", "7", "--algorithm", "lloyd", "--init", "random", "--restarts",
+     "2"),
     *(("kmeans", "wide.csv", "-k", "7", "--init", init) for init in ("k-means-parallel", "centres.csv")),
     ("hits", "links.txt", "--solver", "power"),
     ("hits", "links.txt", "--solver", "lobpcg"),
@@ -99,7 +111,8 @@ CASES = (
     *(("mds", "points.csv", "--metric", metric, "--seed", "2") for metric in ("ratio", "interval")),
     *(("mds", "points.csv", "--metric", "ordinal", "--ties", ties) for ties in ("primary", "secondary")),
     ("mds", "points.csv", "--init", "random", "--restarts", "2", "--seed", "2"),
-    *(("als", "counts.mtx", "--solver", solver, *more) for solver in ("cg", "cholesky", "ccd") for more in ((), ("--no-biases",))),
+    *(("als", "counts.mtx", "--solver", solver, *more) for solver in ("cg", "cholesky", "ccd")
+      for more in ((), ("--no-biases",))),
     *(("als", "counts.mtx", "--implicit", "--solver", solver) for solver in ("cg", "cholesky")),
     ("sfa", "counts.mtx", "--seed", "1"),
     ("lda", "counts.mtx", "--topics", "5", "--seed", "1"),
@@ -122,7 +135,8 @@ def model_of(kiln, folder, device, case, threads):
     verb, data, *options = case
     options = [os.path.join(folder, value) if value.endswith(".csv") else value for value in options]
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".kiln") as model:
-        command = [kiln, verb, os.path.join(folder, data), *options, "-o", model.name, "--deterministic", "-q"]
+        command = [kiln, verb, os.path.join(folder, data), *options, "-o", model.name, "--deterministic",
+                   "-q"]
         command += ["--device", device, *(["--threads", str(threads)] if threads else [])]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         if done.returncode:
@@ -134,12 +148,15 @@ def model_of(kiln, folder, device, case, threads):
 
 def left_out(kiln):
     """What the tool's hints offer for an option that names a way, and no case asks for."""
-    asked = {(case[0], name, value) for case in (*CASES, *CPU_CASES) for name, value in zip(case[2:], case[3:])}
+    asked = {(case[0], name, value) for case in (*CASES, *CPU_CASES)
+             for name, value in zip(case[2:], case[3:])}
     ways = [(verb, "--solver") for verb in sorted({case[0] for case in CASES})]
-    ways += [("glm", "--family"), ("pagerank", "--layout"), ("mds", "--metric"), ("mds", "--ties"), ("gap", "--init")]
+    ways += [("glm", "--family"), ("pagerank", "--layout"), ("mds", "--metric"), ("mds", "--ties"),
+             ("gap", "--init")]
     offered = set()
     for verb, option in ways:
-        said = subprocess.run([kiln, verb, "-", option, "?"], capture_output=True, text=True, check=False).stderr
+        said = subprocess.run([kiln, verb, "-", option, "?"], capture_output=True, text=True,
+                              check=False).stderr
         found = re.search(r"hint: one of ([a-z|-]+)", said)
         offered |= {(verb, option, value) for value in found.group(1).split("|")} if found else set()
     return sorted(offered - asked) if offered else ["any"]
@@ -180,13 +197,15 @@ def main():
             cases = [case for case in cases if arguments.verb in ("", case[0])]
             typed = [(*case, "--type", kind) for case in cases for kind in ("f32", "f64")]
             counts[device] = len(typed)
-            found = workers.map(lambda case: run_case(arguments.kiln, folder, device, case, arguments.runs), typed)  # noqa: B023
+            found = workers.map(lambda case: run_case(arguments.kiln, folder, device, case, arguments.runs),
+                                typed)  # noqa: B023
             for failure in filter(None, found):
                 print("FAIL", failure, flush=True)
                 failures.append(failure)
     result = {
         "date": datetime.date.today().isoformat(),
-        "commit": first_line("git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"),
+        "commit": first_line("git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short",
+                             "HEAD"),
         "machine": first_line("sh", "-c", "grep -m 1 'model name' /proc/cpuinfo | cut -d: -f2"),
         "cases": counts,
         "runs": arguments.runs,

@@ -131,24 +131,29 @@ class Explain(unittest.TestCase):
         with open(profile, encoding="utf-8") as file:
             figures = file.read()
         self.assertRegex(figures, "(?m)^dense until f32 cpu ")
-        with open(profile, "w", encoding="utf-8") as file:  # what was measured is too old, as on a busy machine an hour later
+        # what was measured is too old, as on a busy machine an hour later
+        with open(profile, "w", encoding="utf-8") as file:
             file.write(re.sub(r"(?m)^(dense until .*)\t.*$", r"\1\t1*2^0", figures))
         self.assertIn("measuring", kiln(*explain, environment=fresh)[1])
         self.assertNotIn("measuring", kiln(*explain, environment=fresh)[1])
 
     def test_factors_and_starts_count(self):
-        """What a run is expected to take grows with its factors and dimensions, and is repeated for each start."""
+        """What a run is expected to take grows with its factors and dimensions, and is repeated for each
+        start."""
         with tempfile.TemporaryDirectory() as folder:
             ratings, points = os.path.join(folder, "r.csv"), os.path.join(folder, "p.csv")
             with open(ratings, "w", encoding="utf-8") as file:
-                file.write("user,item,rating\n" + "".join(f"u{i % 997},i{i * 31 % 89},{i % 5 + 1}\n" for i in range(20000)))
+                file.write("user,item,rating\n" + "".join(f"u{i % 997},i{i * 31 % 89},{i % 5 + 1}\n"
+                                                          for i in range(20000)))
             with open(points, "w", encoding="utf-8") as file:
                 file.write("x,y\n" + "".join(f"{i * i % 97},{i * 7 % 83}\n" for i in range(3000)))
-            few, many, usual = (as_json("explain", "als", ratings, "--quiet", *more) for more in (["--factors", 8], ["--factors", 200], []))
+            few, many, usual = (as_json("explain", "als", ratings, "--quiet", *more)
+                                for more in (["--factors", 8], ["--factors", 200], []))
             self.assertEqual([result["k"] for result in (few, many, usual)], [8, 200, 32])
             self.assertGreater(many["estimates"][0]["pass_seconds"], 3 * few["estimates"][0]["pass_seconds"])
             flat, deep, again = (as_json("explain", "mds", points, *more)
-                                 for more in (["--dimensions", 2], ["--dimensions", 20], ["--restarts", 4, "--max-iterations", 30]))
+                                 for more in (["--dimensions", 2], ["--dimensions", 20],
+                                              ["--restarts", 4, "--max-iterations", 30]))
             self.assertGreater(deep["estimates"][0]["pass_seconds"], flat["estimates"][0]["pass_seconds"])
             self.assertEqual((flat["k"], deep["k"], again["passes"]), (2, 20, 120))
             self.assertIn("solver, metric, batches", kiln("explain", "mds", points)[0])

@@ -90,8 +90,8 @@ class Outputs(Case):
 
     def test_standard_streams_are_files_too(self):
         with open(self.data) as stdin:
-            result = subprocess.run([KILN, "logreg", "-", "--target", "y", "-o", self.data, *CPU], stdin=stdin,
-                                    capture_output=True)
+            result = subprocess.run([KILN, "logreg", "-", "--target", "y", "-o", self.data, *CPU],
+                                    stdin=stdin, capture_output=True)
         self.assertEqual(result.returncode, 2, result.stderr)
         for extra in ([], ["--json"]):
             with open(self.data, "a") as stdout:
@@ -154,7 +154,8 @@ class Signals(Case):
                 self.assertEqual(error, b"")
 
     def interrupt_twice(self, folder, *arguments):
-        """Two signals as soon as there is a temporary file in the folder, which then has none; how often they came in time."""
+        """Two signals as soon as there is a temporary file in the folder, which then has none; how often they
+        came in time."""
         met = 0
         for _ in range(8):
             process = self.start(*arguments, "--device", "cpu")
@@ -177,7 +178,8 @@ class Signals(Case):
         os.mkdir(folder)
         kiln("linreg", data, "--target", "c", "-o", model, *CPU)
         self.assertGreater(self.interrupt_twice(folder, "convert", data, os.path.join(folder, "x.csv.gz")), 0)
-        self.assertGreater(self.interrupt_twice(folder, "predict", model, data, "-o", os.path.join(folder, "x.csv")), 0)
+        self.assertGreater(self.interrupt_twice(folder, "predict", model, data, "-o",
+                                                os.path.join(folder, "x.csv")), 0)
 
     def test_a_limit_of_the_file_size_is_an_error(self):
         data, out = self.write("d.csv", "a,b\n" + "1,2\n" * 50000), self.path("limited.csv")
@@ -193,14 +195,16 @@ class Claims(Case):
     """What is no optimum is not called one."""
 
     def test_a_link_that_cannot_fit(self):
-        data = self.write("n.csv", "x,y\n" + "".join(f"{i % 11},{-50 - 3 * (i % 11) + i % 3}\n" for i in range(200)))
+        data = self.write("n.csv", "x,y\n" + "".join(f"{i % 11},{-50 - 3 * (i % 11) + i % 3}\n"
+                                                     for i in range(200)))
         for link in ("log", "sqrt", "inverse-squared", "logit", "probit", "cloglog", "cauchit"):
             with self.subTest(link=link):
                 train = ["glm", data, "--target", "y", "--link", link, "--device", "cpu"]
                 self.assertIs(as_json(*train)["converged"], False)
                 error = kiln(*train, "--strict", code=4)[1]
                 self.assertIn("not converged", error)
-        self.assertIn("--link log can give do not come near", kiln("glm", data, "--target", "y", "--link", "log", *CPU)[1])
+        self.assertIn("--link log can give do not come near", kiln("glm", data, "--target", "y", "--link",
+                                                                   "log", *CPU)[1])
         self.assertIs(as_json("glm", data, "--target", "y", "--link", "inverse", *CPU)["converged"], True)
         zeros = self.write("z.csv", "x,y\n1,0\n2,0\n3,0\n")
         kiln("glm", zeros, "--target", "y", "--family", "poisson", *CPU)
@@ -218,27 +222,35 @@ class Claims(Case):
             data = self.write("o.csv", f"a,y\n1,{value}\n2,{value}\n3,-{value}\n")
             for verb in ("linreg", "glm"):
                 for option in ([], ["--no-intercept"]):
-                    result = subprocess.run([KILN, verb, data, "--target", "y", *option, *CPU, "--json"], capture_output=True)
+                    result = subprocess.run([KILN, verb, data, "--target", "y", *option, *CPU, "--json"],
+                                            capture_output=True)
                     object = json.loads(result.stdout)
-                    self.assertTrue(result.returncode != 0 or not object["converged"] or object["objective"] is not None,
+                    self.assertTrue(result.returncode != 0 or not object["converged"] or object["objective"]
+                                    is not None,
                                     (verb, option, result.stdout))
 
     def test_a_weight_that_no_header_names(self):
         """A third column under a header without a source and a target is a weight, and both verbs say so."""
-        for text, told in (("person,friend,when\n1,2,3\n2,3,4\n", True), ("person,friend,when\nann,bob,3\nbob,ann,4\n", True),
-                           ("person,friend\n1,2\n2,3\n", False), ("1,2,3\n2,3,4\n", False), ("from,to,weight\n1,2,3\n2,3,4\n", False)):
+        for text, told in (("person,friend,when\n1,2,3\n2,3,4\n", True),
+                           ("person,friend,when\nann,bob,3\nbob,ann,4\n", True),
+                           ("person,friend\n1,2\n2,3\n", False), ("1,2,3\n2,3,4\n", False),
+                           ("from,to,weight\n1,2,3\n2,3,4\n", False)):
             for verb in ("pagerank", "hits"):
-                self.assertEqual("3 as the weight" in kiln(verb, self.write("links.csv", text), *CPU)[1], told, (verb, text))
+                self.assertEqual("3 as the weight" in kiln(verb, self.write("links.csv", text), *CPU)[1],
+                                 told, (verb, text))
 
     def test_data_that_change_in_their_file(self):
         """The data's exit code, and no model, though the file looks as old and as long as before."""
         data, target, model = self.path("change.npy"), self.path("change-y.npy"), self.path("change.kiln")
-        for path, columns, numbers in ((data, 10, (i * i % 89 % 7 for i in range(600000))), (target, 1, (i % 10 for i in range(60000)))):
-            header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': (60000, {columns}), }}".ljust(117) + "\n"
+        for path, columns, numbers in ((data, 10, (i * i % 89 % 7 for i in range(600000))),
+                                       (target, 1, (i % 10 for i in range(60000)))):
+            header = (f"{{'descr': '<f8', 'fortran_order': False, 'shape': (60000, {columns}), }}".ljust(117)
+                      + "\n")
             with open(path, "wb") as file:
                 file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
                 array.array("d", numbers).tofile(file)
-        process = self.start("logreg", data, "--target-file", target, "--map", "--cv", "40", "--device", "cpu", "-o", model)
+        process = self.start("logreg", data, "--target-file", target, "--map", "--cv", "40", "--device",
+                             "cpu", "-o", model)
         while b"fold 2 of" not in process.stderr.readline():
             self.assertIsNone(process.poll())
         old = os.stat(data)
@@ -254,8 +266,8 @@ class Claims(Case):
     def test_finished_folds_are_kept(self):
         rows = "".join(f"{i % 97},{i * i % 89},{i * 7 % 83},{i % 10}\n" for i in range(60000))
         data = self.write("folds.csv", "a,b,c,y\n" + rows)
-        process = self.start("logreg", data, "--target", "y", "--cv", "40", "--l2", "1e-3:1e3:5", "--device", "cpu", "-o",
-                             self.path("folds.kiln"), "--held-out", self.path("held.csv"))
+        process = self.start("logreg", data, "--target", "y", "--cv", "40", "--l2", "1e-3:1e3:5", "--device",
+                             "cpu", "-o", self.path("folds.kiln"), "--held-out", self.path("held.csv"))
         while b"fold 2 of" not in process.stderr.readline():
             self.assertIsNone(process.poll())
         process.send_signal(signal.SIGINT)
@@ -266,7 +278,8 @@ class Claims(Case):
         self.assertFalse(os.path.exists(self.path("folds.kiln")))
         # Of the fold under way nothing is counted: the table says what the rows of the finished ones do.
         right = {}
-        for _, fold, target, predicted, *_ in (line.split(",") for line in self.read("held.csv").decode().splitlines()[1:]):
+        for _, fold, target, predicted, *_ in (line.split(",")
+                                               for line in self.read("held.csv").decode().splitlines()[1:]):
             right.setdefault(fold, []).append(target == predicted)
         best = [line.split() for line in out.decode().splitlines() if "  best" in line][0]
         accuracy = sum(sum(rows) / len(rows) for rows in right.values()) / len(right)
@@ -277,9 +290,10 @@ class Memory(Case):
     """Memory grows with what was read, never with a number in it."""
 
     def peak(self, *arguments, code=0):
-        """Peak resident bytes of a kiln, begun by a process that is small: a new one's peak begins with its parent's size. The kiln has
-        one thread, so that it allocates the same each time, and what it needs is the least of three peaks: other processes add to how
-        much of a library, or of what was freed, is resident, and take nothing away."""
+        """Peak resident bytes of a kiln, begun by a process that is small: a new one's peak begins with its
+        parent's size. The kiln has one thread, so that it allocates the same each time, and what it needs is
+        the least of three peaks: other processes add to how much of a library, or of what was freed, is
+        resident, and take nothing away."""
         runner = ("import os, sys; null = os.open(os.devnull, os.O_RDWR)\n"
                   "to = [(os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, null, 2)]\n"
                   "pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=to)\n"
@@ -287,11 +301,13 @@ class Memory(Case):
                   "print(usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), usage.ru_utime)\n")
         line = [sys.executable, "-I", "-S", "-c", runner, KILN, *arguments, "--device", "cpu", "--quiet"]
         # A sanitizer keeps 256 MB of what has been freed.
-        environment = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1",
+        environment = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "")
+                           + ":quarantine_size_mb=1",
                            KILN_NUM_THREADS="1")
         peaks = []
         for _ in range(3):
-            peak, ended, self.seconds = subprocess.run(line, capture_output=True, text=True, check=True, env=environment).stdout.split()
+            peak, ended, self.seconds = subprocess.run(line, capture_output=True, text=True, check=True,
+                                                       env=environment).stdout.split()
             self.assertEqual(int(ended), code)
             peaks.append(int(peak))
         return min(peaks)
@@ -299,7 +315,8 @@ class Memory(Case):
     def test_a_line_of_commas(self):
         """At most 40 times the file, with columns that have names too, as text and as JSON."""
         with open(KILN, "rb") as file:
-            times = 80 if b"__asan_init" in file.read() else 40  # a sanitizer surrounds each piece of memory with more
+            # a sanitizer surrounds each piece of memory with more
+            times = 80 if b"__asan_init" in file.read() else 40
         nothing = self.peak("info", self.write("small.csv", "a,b\n1,2\n"))
         commas = self.write("commas.csv", "," * 99999 + "\n")
         self.assertLess(self.peak("info", commas, code=3) - nothing, 40 * 100e3)
@@ -309,15 +326,18 @@ class Memory(Case):
         self.assertIn("99999 columns without a name, more than 1000", kiln("info", named, *CPU, code=3)[1])
         seconds = {}
         for row in ("1", "a"):
-            wide = self.write("wide.csv", ",".join(f"c{i}" for i in range(100000)) + "\n" + ",".join([row] * 100000) + "\n")
+            wide = self.write("wide.csv", ",".join(f"c{i}" for i in range(100000)) + "\n"
+                              + ",".join([row] * 100000) + "\n")
             for json in ([], ["--json"]):
                 self.assertLess(self.peak("info", wide, *json) - nothing, times * os.path.getsize(wide))
             seconds[row] = float(self.seconds)
         self.assertLess(seconds["a"], 20 * seconds["1"] + 1)  # not by the square of the columns
-        self.assertIn("--max-columns 100001", kiln("info", self.write("wider.csv", "," * 100000 + "a\n"), *CPU, code=3)[1])
+        self.assertIn("--max-columns 100001", kiln("info", self.write("wider.csv", "," * 100000 + "a\n"),
+                                                   *CPU, code=3)[1])
 
     def test_an_array_is_converted_where_it_lies(self):
-        """16 MB of numbers take their own room alone, not that of a copy: to write, or by rows where they lie by columns."""
+        """16 MB of numbers take their own room alone, not that of a copy: to write, or by rows where they lie
+        by columns."""
         data, out = self.path("big.npy"), self.path("copy.npy")
         nothing = self.peak("info", self.write("small.csv", "a,b\n1,2\n"))
         by_columns = array.array("d", range(2000000))
@@ -325,9 +345,11 @@ class Memory(Case):
         for column in range(10):
             by_rows[column::10] = by_columns[200000 * column:200000 * (column + 1)]
         for fortran, values in ((False, by_rows), (True, by_columns)):
-            header = f"{{'descr': '<f8', 'fortran_order': {fortran}, 'shape': (200000, 10), }}".ljust(117) + "\n"
+            header = (f"{{'descr': '<f8', 'fortran_order': {fortran}, 'shape': (200000, 10), }}".ljust(117)
+                      + "\n")
             with open(data, "wb") as file:
-                file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + values.tobytes())
+                file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+                           + values.tobytes())
             self.assertLess(self.peak("convert", data, out) - nothing, 1.5 * 16e6)
             self.assertEqual(self.read("copy.npy")[-16000000:], by_rows.tobytes())
 
@@ -345,10 +367,12 @@ class Memory(Case):
         kiln("logreg", self.write("d.csv", LABELS), "--target", "y", "-o", good, *CPU)
         tensors, texts = mutate.read_model(self.read("good.kiln"))
         for key in ("options", "schema", "report"):
-            for text in ("[" + "{}," * 1000000 + "{}]", "[" + "[]," * 1000000 + "[]]", '{"a":' * 1000 + "1" + "}" * 1000):
+            for text in ("[" + "{}," * 1000000 + "{}]", "[" + "[]," * 1000000 + "[]]",
+                         '{"a":' * 1000 + "1" + "}" * 1000):
                 with open(self.path("bad.kiln"), "wb") as file:
                     file.write(mutate.model_bytes(tensors, {**texts, key: text}))
-                for arguments in (["info", self.path("bad.kiln")], ["predict", self.path("bad.kiln"), self.path("d.csv")]):
+                for arguments in (["info", self.path("bad.kiln")],
+                                  ["predict", self.path("bad.kiln"), self.path("d.csv")]):
                     self.assertLess(self.peak(*arguments, code=7), 60e6)
         with open(self.path("same.kiln"), "wb") as file:
             file.write(mutate.model_bytes(tensors, texts))
@@ -357,7 +381,8 @@ class Memory(Case):
 
     def test_plans_of_endless_shapes(self):
         for rows, nnz in ((9 * 10**18, 9 * 10**18), (2**62, 2**61), (10**18, 10**17)):
-            kiln("explain", "mmchain", "--rows", rows, "--columns", 2147483647, "--nnz", nnz, "--device", "cpu", code=2)
+            kiln("explain", "mmchain", "--rows", rows, "--columns", 2147483647, "--nnz", nnz, "--device",
+                 "cpu", code=2)
 
 
 class Plugins(Case):
@@ -366,8 +391,8 @@ class Plugins(Case):
         for name in ("libkiln-openmpi.so", "libkiln-mpich.so"):
             self.write(name, "not a library")
         data = self.write("d.csv", TABLE)
-        ran = subprocess.run(["./kiln", "linreg", data, "--target", "y", "--mpi", *CPU], executable=KILN, cwd=os.path.dirname(data),
-                             capture_output=True, text=True)
+        ran = subprocess.run(["./kiln", "linreg", data, "--target", "y", "--mpi", *CPU], executable=KILN,
+                             cwd=os.path.dirname(data), capture_output=True, text=True)
         self.assertNotIn("./libkiln", ran.stderr)
         self.assertNotIn("file too short", ran.stderr)
         self.assertNotIn("invalid ELF", ran.stderr)
