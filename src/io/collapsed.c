@@ -1,9 +1,9 @@
-/* Columns whose numbers f32 cannot tell apart: 20260101 to 20260104 are one number there, as a whole number above
- * 2^24 is rounded to an even one, and 1 + 1e-9 is 1. No fit can tell such a column from a constant, and none
- * would say a word of it.
+/* Columns whose numbers f32 cannot tell apart: 20260101 to 20260104 are one number there, as a whole number
+ * above 2^24 is rounded to an even one, and 1 + 1e-9 is 1. No fit can tell such a column from a constant, and
+ * none would say a word of it.
  *
- * A column of one number is found by a look that ends with the first row that differs. What the file has for it
- * follows from reading it again as f64, if that takes no time; else the warning says what may be. */
+ * A column of one number is found by a look that ends with the first row that differs. What the file has for
+ * it follows from reading it again as f64, if that takes no time; else the warning says what may be. */
 #include "io/collapsed.h"
 
 #include <math.h>
