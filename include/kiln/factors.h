@@ -28,7 +28,8 @@ KILN_API kiln_status kiln_transform(kiln_matrix **A, const kiln_model *model, co
 /* For each row of A (m x r, from kiln_transform or the model's own tensor of rows) the `top` columns of the
  * highest scores, best first, ties by number: columns[i * top + j], scores[i * top + j]; columns are -1 and
  * scores NaN where there are fewer. seen: m x n CSR, whose stored entries are left out; NULL = none. A score
- * is the prediction (als: a rating, or the implicit model's preference). A score that is NaN counts for nothing.
+ * is the prediction (als: a rating, or the implicit model's preference). A score that is NaN counts for
+ * nothing.
  * Errors: ERR_ARGUMENT, ERR_MODEL, memory and device errors. Cost: 2 m n r flops on A's device, and there no
  * memory for scores on a CPU; a GPU brings scores home, where the host chooses. */
 KILN_API kiln_status kiln_recommend(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
@@ -58,10 +59,10 @@ KILN_API kiln_status kiln_split_entries(kiln_matrix **train, kiln_matrix **test,
 KILN_API kiln_status kiln_similar(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
                                   int64_t column);
 
-/* predictions[p] = the model's for its own row rows[p] and column columns[p]: a rating, or the implicit model's
- * preference; of sfa and als with biases mean + both biases + the product of the factors.
- * Errors: ERR_ARGUMENT (a row or a column that is not there), ERR_MODEL (no factor model), ERR_NOMEM. Cost: 2 r
- * flops a pair on the host, and a copy of both factors in double. */
+/* predictions[p] = the model's for its own row rows[p] and column columns[p]: a rating, or the implicit
+ * model's preference; of sfa and als with biases mean + both biases + the product of the factors.
+ * Errors: ERR_ARGUMENT (a row or a column that is not there), ERR_MODEL (no factor model), ERR_NOMEM. Cost: 2
+ * r flops a pair on the host, and a copy of both factors in double. */
 KILN_API kiln_status kiln_predict_pairs(double *predictions, const kiln_model *model, int64_t count,
                                         const int64_t *rows, const int64_t *columns);
 
@@ -74,8 +75,9 @@ KILN_API kiln_status kiln_model_keep_seen(kiln_model *model, const kiln_matrix *
 KILN_API kiln_status kiln_model_seen(kiln_matrix **R, const kiln_model *model, const kiln_matrix *like,
                                      int64_t first, int64_t rows);
 
-/* How well a model ranks what it has not seen: kiln_ranking_of (kiln/metrics.h) the `top` best columns of each
- * row of `test` that has entries, without what train (NULL = nothing) has. Row i of A belongs to row i of both.
+/* How well a model ranks what it has not seen: kiln_ranking_of (kiln/metrics.h) the `top` best columns of
+ * each row of `test` that has entries, without what train (NULL = nothing) has. Row i of A belongs to row i
+ * of both.
  * Errors: those of kiln_recommend and kiln_ranking_of. */
 KILN_API kiln_status kiln_rank(kiln_ranking *ranking, int64_t top, const kiln_model *model,
                                const kiln_matrix *A, const kiln_matrix *train, const kiln_matrix *test);
@@ -176,8 +178,8 @@ typedef struct kiln_als_options {
 KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_als_options *options, kiln_report *report);
 /* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 6, f64:
- * mean, l2, alpha, biases, counted, implicit), and unless it is LINEAR confidence (1 x 2, f64: which, epsilon).
- * options as in training, but for l2, which must be the report's
+ * mean, l2, alpha, biases, counted, implicit), and unless it is LINEAR confidence (1 x 2, f64: which,
+ * epsilon). options as in training, but for l2, which must be the report's
  * figure where it was left to its default (ERR_ARGUMENT where it is 0 and was not given); mean: the report's
  * figure. A text "rows" or "columns", a JSON array of strings, may name them. */
 KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,

@@ -156,10 +156,11 @@ KILN_API kiln_status kiln_ranking_of(kiln_ranking *ranking, int64_t top, const i
 typedef enum kiln_coherence_kind { KILN_COHERENCE_UMASS = 1, KILN_COHERENCE_NPMI = 2 } kiln_coherence_kind;
 /* coherences[t] = topic t's, whose words are the columns words[t * top] ... words[t * top + top - 1], -1
  * behind the last where there are fewer; NaN with less than two words. X m x n CSR.
- * Cost: a look at each entry, m / 64 operations a pair of words; m / 8 bytes a word. Determinism: the same bits.
+ * Cost: a look at each entry, m / 64 operations a pair of words; m / 8 bytes a word. Determinism: the same
+ * bits.
  * Errors: ERR_ARGUMENT (X dense, a column that is not there), ERR_NOMEM, device errors. Source: Mimno et al.,
- * "Optimizing semantic coherence in topic models", EMNLP 2011; Bouma, "Normalized (pointwise) mutual information
- * in collocation extraction", GSCL 2009; Roeder, Both and Hinneburg, WSDM 2015. */
+ * "Optimizing semantic coherence in topic models", EMNLP 2011; Bouma, "Normalized (pointwise) mutual
+ * information in collocation extraction", GSCL 2009; Roeder, Both and Hinneburg, WSDM 2015. */
 KILN_API kiln_status kiln_coherence(double *coherences, kiln_coherence_kind kind, int64_t topics, int64_t top,
                                     const int64_t *words, const kiln_matrix *X);
 

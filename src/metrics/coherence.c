@@ -1,5 +1,5 @@
-/* How well a topic's words go together: which documents have a word is a row of bits, and what two words share
- * the bits of both. */
+/* How well a topic's words go together: which documents have a word is a row of bits, and what two words
+ * share the bits of both. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The largest products of rows: checks are the callers'. The CPU's body multiplies and chooses in one, so that
- * no scores are stored; on a GPU a block of rows is multiplied, and the host chooses from its scores. */
+/* The largest products of rows: checks are the callers'. The CPU's body multiplies and chooses in one, so
+ * that no scores are stored; on a GPU a block of rows is multiplied, and the host chooses from its scores. */
 #include "ops/sampled/top_products.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* CPU body of ki_top_products. B's rows lie side by side in panels of two vectors, [panel][k][column], so that
- * a tile of TILE rows of A and one panel is a product in registers: for each k the panel's two vectors, and
- * TILE numbers of A. Its scores are compared with each row's worst so far, which few beat, and stored nowhere
- * else. A part is KI_TOP_ROWS rows: a panel stays in the first cache while all of its tiles go by. */
+/* CPU body of ki_top_products. B's rows lie side by side in panels of two vectors, [panel][k][column], so
+ * that a tile of TILE rows of A and one panel is a product in registers: for each k the panel's two vectors,
+ * and TILE numbers of A. Its scores are compared with each row's worst so far, which few beat, and stored
+ * nowhere else. A part is KI_TOP_ROWS rows: a panel stays in the first cache while all of its tiles go by. */
 #undef TILE
 #define TILE (SIMD_BYTES == 64 ? 8 : 4) /* as many as there are registers for */
 #undef PANEL
