@@ -58,4 +58,4 @@ def test_the_same_figures(script):
 
 
 def test_there_are_a_dozen():
-    assert len(SCRIPTS) == 12
+    assert len(SCRIPTS) >= 12
