@@ -231,7 +231,8 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
              "  These are figures of as many %s as most data take; a run ends when it has converged.",
              work->trial ? "iterations" : "passes");
     if (work->trial)
-        PUT_LINE(&result, "  Options that change an iteration (solver, metric, batches) are not counted.");
+        PUT_LINE(&result,
+                 "  Of options that change an iteration, solver, metric and batches are not counted.");
     if (all->sizes) PUT_LINE(&result, "%s", "");
     PUT(&result, "sizes", TABLE(all->sizes, put_size, all));
     put_scaling(&result, &scaling, run, verb, work);

@@ -71,7 +71,9 @@ kiln_work solve_work(const struct solving *s) {
     const struct run *run = s->run;
     if (s->solver->work) return s->solver->work(s);
     const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(solving_X(s)));
-    return choose_work(run->verb, s->data, choose_width(run->verb, run->settings), passes);
+    kiln_work work = choose_work(run->verb, s->data, choose_width(run->verb, run->settings), passes);
+    work.steps = (int64_t)algorithm_value(run->verb->name, run->settings, "steps");
+    return work;
 }
 
 static int choose(struct solving *s) {

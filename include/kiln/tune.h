@@ -27,6 +27,7 @@ typedef struct kiln_work {
      * made data, with k rankings, clusters, factors, topics or dimensions. NULL: they are kiln_mmchain's and
      * a little work on vectors. */
     const struct kiln_trial *trial;
+    int64_t steps; /* kiln_lda's, in an iteration; 0 = its default */
 } kiln_work;
 
 /* What the work is expected to take on a device: seconds = start + move + prepare + passes * (pass +

@@ -11,6 +11,7 @@
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "choose/bandwidth.cl"
+#include "choose/stopwatch.h"
 
 enum { GROUP = 256, REPEATS = 8 };
 
@@ -48,9 +49,9 @@ static kiln_status measure(double *bytes_per_second, kiln_device *device) {
     TRY(kiln_fill(A, 1.0));
     TRY(read_once(A, sums)); /* builds the kernel */
     for (int i = 0; i < REPEATS; i++) {
-        double start = ki_clock();
+        const struct ki_stopwatch start = ki_stopwatch_begin();
         TRY(read_once(A, sums));
-        best = fmin(best, ki_clock() - start);
+        best = fmin(best, ki_stopwatch_seconds(start, device));
     }
     *bytes_per_second = (double)bytes / best;
 done:

@@ -12,6 +12,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "choose/figures.h"
+#include "choose/stopwatch.h"
 
 static const double ENOUGH = 0.1; /* seconds */
 enum {
@@ -61,10 +62,10 @@ static kiln_status time_pass(double *seconds, const struct probe *probe) {
     TRY(pass(probe));
     for (int i = 0; i < REPEATS && (i < LEAST || all < ENOUGH); i++) {
         TRY(kiln_device_sync(probe->X->device));
-        const double start = ki_clock();
+        const struct ki_stopwatch start = ki_stopwatch_begin();
         TRY(pass(probe));
         TRY(kiln_device_sync(probe->X->device));
-        const double taken = ki_clock() - start;
+        const double taken = ki_stopwatch_seconds(start, probe->X->device);
         best = fmin(best, taken);
         all += taken;
     }
@@ -262,10 +263,10 @@ static kiln_status time_iteration(double *seconds, kiln_device *device, kiln_typ
     double best = INFINITY;
     TRY(probe_iteration(&probe, device, type, rows));
     for (int i = 0; i < REPEATS; i++) {
-        const double start = ki_clock();
+        const struct ki_stopwatch start = ki_stopwatch_begin();
         for (int j = 0; j < BATCH; j++) TRY(iterate(&probe));
         TRY(kiln_device_sync(device));
-        best = fmin(best, (ki_clock() - start) / BATCH);
+        best = fmin(best, ki_stopwatch_seconds(start, device) / BATCH);
     }
     *seconds = best;
 done:

@@ -5,6 +5,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "choose/stopwatch.h"
 
 enum { FEW = 2, MANY = 14, REPEATS = 2 };
 /* Twice as long as anything measured: what comes first on a processor where nothing has been measured yet. */
@@ -22,10 +23,10 @@ static kiln_status time_run(double *seconds, int64_t *done, kiln_device *device,
     for (int i = 0; i < REPEATS; i++) {
         TRY(trial->make(&X, device, type, rows));
         TRY(kiln_device_sync(device));
-        const double start = ki_clock();
+        const struct ki_stopwatch start = ki_stopwatch_begin();
         TRY(trial->run(done, X, iterations));
         TRY(kiln_device_sync(device));
-        best = fmin(best, ki_clock() - start);
+        best = fmin(best, ki_stopwatch_seconds(start, device));
         kiln_matrix_free(X);
         X = NULL;
     }

@@ -10,9 +10,11 @@
 #include "kiln.h"
 #include "core/kernels/cache.h"
 #include "core/check.h"
+#include "core/seams.h"
 #include "choose/cost.h"
 #include "core/status.h"
 #include "choose/figures.h"
+#include "choose/stopwatch.h"
 
 static const struct ki_figures gpu = {.start = 0.2,
                                       .process = 0.3,
@@ -418,6 +420,18 @@ static void plans_of_nothing_are_refused(void **state) {
     assert_null(plans);
 }
 
+/* While others have the processor, time passes that is not the work's. */
+static void waiting_is_not_work(void **state) {
+    (void)state;
+    struct ki_stopwatch start = ki_stopwatch_begin();
+    usleep(200000);
+    assert_true(ki_stopwatch_seconds(start, host) < 0.1);
+    start = ki_stopwatch_begin();
+    const double until = ki_clock() + 0.02;
+    while (ki_clock() < until) continue;
+    assert_true(ki_stopwatch_seconds(start, host) > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_add_up),
@@ -433,6 +447,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(damaged_memory_of_a_gpu_is_dropped, open_host, close_host),
         cmocka_unit_test_setup_teardown(thorough_measures, open_host, close_host),
         cmocka_unit_test_setup_teardown(wrong_arguments_of_a_choice, open_host, close_host),
+        cmocka_unit_test_setup_teardown(waiting_is_not_work, open_host, close_host),
         cmocka_unit_test_setup_teardown(plans_of_nothing_are_refused, open_host, close_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
