@@ -31,11 +31,12 @@ struct ki_direct {
 
 /* What least squares without a penalty know of X's rank, and make of it: see linreg_rank.c. */
 struct ki_rank {
-    bool known;            /* all has been looked at, */
-    int64_t rank;          /* of the centred, weighted X; -1: it was not determined */
-    int64_t count;         /* vectors that X makes nothing of, */
-    double *null;          /* count x n, orthonormal in the metric */
-    double *metric;        /* n: what squares of coefficients count for in the norm */
+    bool known;     /* all has been looked at, */
+    int64_t rank;   /* of the centred, weighted X; -1: it was not determined */
+    int64_t count;  /* vectors that X makes nothing of, */
+    double *null;   /* count x n, orthonormal in the metric */
+    double *metric; /* n: what squares of coefficients count for in the norm */
+    double least; /* curvature, over the columns', of what only nearly is nothing; INFINITY: there is none */
     struct ki_direct rows; /* of an X with fewer rows than columns: a factor of X metric^-1 X^T instead */
 };
 

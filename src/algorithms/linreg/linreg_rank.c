@@ -25,7 +25,7 @@ enum {
 };
 
 void ki_rank_undecided(struct ki_rank *rank) {
-    *rank = (struct ki_rank){.known = true, .rank = -1};
+    *rank = (struct ki_rank){.known = true, .rank = -1, .least = rank->least};
 }
 
 /* 1, or of standardised columns the variance; 0 for those that are left out. */
@@ -74,9 +74,10 @@ done:
     return status;
 }
 
-/* Appends those of candidates first .. first + k - 1 that X makes nothing of. */
+/* Appends those of candidates first .. first + k - 1 that X makes nothing of. centred: the columns' squares
+ * about their means, if they have an intercept. */
 static kiln_status rank_look(struct ki_system *system, const struct ki_direct *direct, const double *square,
-                             int64_t first, int64_t k) {
+                             const double *centred, int64_t first, int64_t k) {
     kiln_status status;
     struct ki_rank *rank = &system->rank;
     struct ki_arena arena = {0};
@@ -95,12 +96,16 @@ static kiln_status rank_look(struct ki_system *system, const struct ki_direct *d
     TRY(rank_correct(&v, length, system, direct));
     TRY(ki_vector_get(values, v.N));
     for (int64_t c = 0; c < k; c++) {
-        double bound = 0, *to = rank->null + rank->count * n;
+        double bound = 0, scaled = 0, *to = rank->null + rank->count * n;
         for (int64_t j = 0; j < n; j++) {
             to[j] = values[j * k + c];
             bound += part * fabs(to[j]) * sqrt(square[j]);
+            scaled += centred[j] * to[j] * to[j];
         }
-        if (length[c] <= bound) rank->count++;
+        if (length[c] <= bound)
+            rank->count++;
+        else
+            rank->least = fmin(rank->least, length[c] * length[c] / scaled);
     }
 done:
     return ki_arena_free(&arena, status);
@@ -236,13 +241,15 @@ static kiln_status look_at_columns(struct ki_block *t) {
     if (!direct->U || !direct->usable) goto done;
     rank->rank = direct->taken;
     if (direct->left == 0) goto done;
-    double *square = ki_arena_doubles(&arena, direct->size);
+    double *square = ki_arena_doubles(&arena, 2 * direct->size);
     rank->null = ki_arena_room(&run->arena, direct->left, (size_t)direct->size * sizeof(double));
     TRY(arena.status);
     TRY(run->arena.status);
+    double *centred = square + direct->size;
     TRY(ki_vector_get(square, system->square));
+    TRY(ki_vector_get(centred, system->options.no_intercept ? system->square : system->centred));
     for (int64_t first = 0; first < direct->left; first += KI_BLOCK)
-        TRY(rank_look(system, direct, square, first, ki_min(direct->left - first, KI_BLOCK)));
+        TRY(rank_look(system, direct, square, centred, first, ki_min(direct->left - first, KI_BLOCK)));
     rank->rank = rank->count == direct->left ? direct->taken : -1;
     rank_orthonormalise(rank, direct->size);
 done:
@@ -349,6 +356,7 @@ kiln_status ki_block_least_norm(bool *moved, struct ki_block *t) {
     *moved = false;
     if (system->options.l2 > 0 || system->run.cancelled) return KILN_OK;
     if (!rank->known) {
+        rank->least = INFINITY;
         ki_rank_undecided(rank);
         TRY(set_metric(system));
         TRY((rank_by_rows(system->X) ? look_at_rows : look_at_columns)(t));
