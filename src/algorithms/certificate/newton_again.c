@@ -16,7 +16,8 @@
 #include "algorithms/newton/newton_factor.h"
 #include "algorithms/verify/verify.h"
 
-static const double MOST = 1 << 28; /* multiplications of a factorisation */
+/* Multiplications of a factorisation, and numbers of X. */
+static const double MOST = 1 << 28, ROOM = 1 << 24;
 
 kiln_status ki_newton_find_rank(struct ki_newton *newton) {
     kiln_status status;
@@ -293,9 +294,11 @@ kiln_status ki_newton_look_again(struct ki_newton_work *work, struct ki_newton_m
         !(factor->replaced || factor->weak))
         return KILN_OK;
     TRY(again_explained(&explained, work));
-    if (explained || columns * columns * (double)kiln_matrix_rows(newton->X) > MOST) goto done;
-    TRY(ki_copy_take(&X, newton->X));
-    TRY(again_go_on(work, model, stop, &X));
+    const double numbers = columns * (double)kiln_matrix_rows(newton->X);
+    if (explained || columns * numbers > MOST || numbers > ROOM) goto done;
+    status = ki_copy_take(&X, newton->X);
+    if (status == KILN_OK) status = again_go_on(work, model, stop, &X);
+    if (status == KILN_ERR_UNSUPPORTED) status = KILN_OK; /* rows that lie in other processes */
 done:
     ki_copy_free(&X);
     return status;
