@@ -31,8 +31,8 @@ struct ki_ratings_words {
 };
 /* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating.
  * Columns are those that the options' source, target and weight say (options may be NULL), then those that a
- * header names; else user, item and rating come in this order, and a first line whose rating is no number is a
- * header. count stays 0 if the text has no such line. false: fault. */
+ * header names; else user, item and rating come in this order, and a first line whose rating is no number is
+ * a header. count stays 0 if the text has no such line. false: fault. */
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
                        const char *end, const struct ki_ratings_words *words,
                        const kiln_read_options *options);
