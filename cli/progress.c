@@ -3,7 +3,7 @@
  *
  * Much of the work calls nobody back, or not within a second. A thread breaks the silence, whatever goes on:
  * where nothing has been said for 1, 2, 4, 8, ... seconds it tells what is being done and for how long, and
- * the latest that is known of it.
+ * the latest that is known of it; on a terminal, of work of which nothing is known, from 0.2 seconds on.
  *
  * How far a solver is: the residual falls about geometrically, so log(first/now) / log(first/tolerance), or
  * iterations done of those allowed, whichever is more. The time left follows from it. */
@@ -26,6 +26,8 @@
 #include "text.h"
 
 enum { BAR = 12, WIDE = 100 };
+/* On a terminal: seconds of work of which nothing is known, until it is named, and between two lines of it. */
+static const double SOON = 0.2;
 
 static struct {
     bool known, terminal, colour, utf8; /* what standard error is */
@@ -33,7 +35,7 @@ static struct {
     char phase[16];
     double tolerance, first_residual, drawn_at;
     int64_t next, last;          /* plain lines: the iteration to report next, the one reported last */
-    const char *doing;           /* the work that the thread watches over; NULL: none */
+    char doing[64];              /* the work that the thread watches over; "": none */
     double begun, said_at, late; /* of the work, of the latest line, and how long silence may last */
     kiln_progress latest;        /* of phase NULL: nothing is known yet */
 } state;
@@ -144,9 +146,9 @@ static void draw(const kiln_progress *now) {
     char line[256];
     describe(line, sizeof line, now, width < WIDE);
     size_t length = strlen(line);
-    if (part > 0.01 && part < 1 && now->seconds > 0.5)
-        snprintf(line + length, sizeof line - length, ", %s left",
-                 text_seconds(now->seconds * (1 - part) / part));
+    const double left = part > 0.01 ? now->seconds * (1 - part) / part : 0;
+    if (left >= 1 && now->seconds > 0.5)
+        snprintf(line + length, sizeof line - length, ", %.0f s left", ceil(left));
     fputc('\r', stderr);
     if (width > 3 * BAR) {
         draw_bar(part);
@@ -186,15 +188,17 @@ void progress_show(const kiln_progress *now, bool every) {
 /* --------------------------------------------------------------------------------------------- silence */
 
 static void break_silence(void) {
-    const double time = now_seconds();
-    if (!state.doing || time - state.said_at < state.late || time - state.drawn_at < 1) return;
+    const double time = now_seconds(), silent = time - fmax(state.said_at, state.begun);
+    const bool unknown = state.terminal && !state.latest.phase;
+    if (!*state.doing || time - state.drawn_at < (unknown ? SOON : 1)) return;
+    if (unknown ? silent < SOON : time - state.said_at < state.late) return;
     while (state.late <= time - state.said_at) state.late *= 2;
     char text[256];
     if (state.latest.phase)
         describe(text, sizeof text - 32, &state.latest, state.terminal);
     else
         snprintf(text, sizeof text - 32, "%s", state.doing);
-    snprintf(text + strlen(text), 32, ", %.0f s so far", time - state.begun);
+    snprintf(text + strlen(text), 32, ", %.*f s so far", unknown, time - state.begun);
     if (!state.terminal) {
         fprintf(stderr, "%s\n", text);
         return;
@@ -234,10 +238,10 @@ void progress_begin(const char *doing, double tolerance) {
     pthread_mutex_lock(&mutex);
     find_out();
     if (!state.said_at) state.said_at = now_seconds();
-    if (!state.doing) state.late = 1;
+    if (!*state.doing) state.late = 1;
     state.phase[0] = '\0';
     state.tolerance = tolerance;
-    state.doing = doing;
+    snprintf(state.doing, sizeof state.doing, "%s", doing);
     state.begun = now_seconds();
     state.latest.phase = NULL;
     pthread_mutex_unlock(&mutex);
@@ -246,6 +250,6 @@ void progress_begin(const char *doing, double tolerance) {
 
 void progress_end(void) {
     progress_hold();
-    state.doing = NULL;
+    state.doing[0] = '\0';
     progress_release();
 }

@@ -208,6 +208,29 @@ int solve_write_npz(const struct solving *s, const char *path) {
     return code;
 }
 
+/* What would shorten a command that took a while, by what took most of it. */
+static void tell_what_took_long(const struct solving *s) {
+    enum { A_WHILE = 1 };
+    const struct run *run = s->run;
+    const double read = run->seconds.read, solve = run->seconds.solve, write = run->seconds.write,
+                 all =
+                     read + run->seconds.transfer + run->seconds.build + solve + run->seconds.measure + write;
+    const kiln_file_format format = kiln_data_format(s->data);
+    const bool text = format != KILN_FILE_NPY && format != KILN_FILE_NPZ;
+    if (all < A_WHILE) return;
+    if (read > all / 2 && text)
+        say("most of the time was reading: kiln convert makes an .npy or .npz of it, which is read at "
+            "memory's "
+            "speed");
+    else if (run->seconds.build > all / 2)
+        say("most of the time was building kernels, which are kept: the next command has them");
+    else if (run->seconds.transfer > all / 2)
+        say("most of the time was moving X: more --memory keeps it on the device");
+    else if (solve > all / 2 && kiln_matrix_type(solving_X(s)) == KILN_F64)
+        say("most of the time was solving: --type f32 halves what a pass reads, a larger --tolerance ends "
+            "sooner");
+}
+
 static int tell(struct solving *s) {
     struct run *run = s->run;
     struct result *result = &s->result;
@@ -220,6 +243,7 @@ static int tell(struct solving *s) {
     if (s->solver->put) s->solver->put(result, s);
     report_put_trace(result, &s->report);
     int code = run_tell(run, result);
+    if (!code && talk_verbose()) tell_what_took_long(s);
     if (!code) code = train_end(run, &s->report, s->data);
     return !code && *s->unconverged && run->settings->strict ? EXIT_NOT_CONVERGED : code;
 }

@@ -90,7 +90,9 @@ static int keep_errors(struct run *run, struct training *job) {
 int train_finish(struct solving *s) {
     struct training *job = s->state;
     const double start = clock_seconds();
-    talk_doing("measure");
+    char doing[64];
+    snprintf(doing, sizeof doing, "measure %s", text_plural(kiln_matrix_rows(kiln_data_X(s->data)), "row"));
+    talk_doing(doing);
     int code = measure(job);
     s->run->seconds.measure += clock_seconds() - start;
     if (!code) code = keep_errors(s->run, job);

@@ -6,6 +6,7 @@ usage: safety_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 import array
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -152,6 +153,31 @@ class Signals(Case):
             self.assertEqual(process.returncode, 0)
             if quiet:
                 self.assertEqual(error, b"")
+
+    def test_a_terminal_is_told_soon(self):
+        """On a terminal what is waited for has a line from 0.2 s on, and nothing is said of what is not known."""
+        fifo = self.path("slow.csv")
+        os.mkfifo(fifo)
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([KILN, "info", fifo, "--device", "cpu"], stdout=subprocess.DEVNULL, stderr=theirs,
+                                   env=dict(os.environ, TERM="xterm"))
+        os.close(theirs)
+        seen, begun = b"", time.time()
+        with open(fifo, "wb") as data:
+            while b"s so far" not in seen:
+                seen += os.read(ours, 4096)
+            waited = time.time() - begun
+            data.write(b"a,b\n1,2\n")
+        try:
+            while more := os.read(ours, 4096):
+                seen += more
+        except OSError:  # the terminal's other side is closed
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertRegex(seen, rb"read, 0\.[2-9] s so far")
+        self.assertNotIn(b"nan", seen)
+        self.assertLess(waited, 30)
 
     def interrupt_twice(self, folder, *arguments):
         """Two signals as soon as there is a temporary file in the folder, which then has none; how often they
