@@ -26,7 +26,7 @@
 #include "text.h"
 
 enum { BAR = 12, WIDE = 100 };
-/* On a terminal: seconds of work of which nothing is known, until it is named, and between two lines of it. */
+/* On a terminal: seconds of work of which nothing is known, until it is named and between two lines of it. */
 static const double SOON = 0.2;
 
 static struct {
