@@ -88,7 +88,9 @@ class _Linear(Estimator):
         """These options and those that all linear models have, for this X."""
         offset = options.get("offset")
         if options.get("tolerance") is None and X.dtype == np.float64 and X.nnz <= _SMALL:
-            options = {**options, "tolerance": _OF_SMALL.get(self._algorithm)}
+            small = _OF_SMALL.get(self._algorithm)
+            # steps with L1 end just below the tolerance, where Newton's own end far below it
+            options = {**options, "tolerance": small / 10 if small and options.get("l1") else small}
         return {**options, "weights": None if sample_weight is None else matrix(sample_weight, X.device),
                 "no_intercept": not self.fit_intercept, "offset": None if offset is None
                 else beside(X, offset),
@@ -613,7 +615,7 @@ class ElasticNet(GeneralizedLinearRegressor):
     little.
 
     minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2).
-    tol is of the scaled least subgradient; None: 1e-9 for float64 (1e-10 up to 65,536 entries of X), 1e-4 for
+    tol is of the scaled least subgradient; None: 1e-9 for float64 (1e-11 up to 65,536 entries of X), 1e-4 for
     float32. standardize: the penalties are of the coefficients of columns scaled to unit variance.
     GeneralizedLinearRegressor has the same for other families.
 
