@@ -35,7 +35,7 @@ def public(model):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_loaded_as_it_was_saved(dtype, tool, tmp_path):
     for estimator, data, y, more in FITS:
-        model = trained((clone(estimator).set_params(verbose=0), data.astype(dtype), y, more))
+        model = trained((clone(estimator).set_params(device="auto"), data.astype(dtype), y, more))
         model.save(tmp_path / "m.kiln")
         loaded = kiln.load(tmp_path / "m.kiln")
         assert type(loaded) is type(model) and loaded.get_params() == model.get_params()
