@@ -171,9 +171,20 @@ static int draw(const struct run *run, const struct evaluation *e) {
     return evaluate_plot(run->settings->plot, e, title);
 }
 
+static bool has_topics(const kiln_model *model) {
+    const char *algorithm = kiln_model_text(model, "algorithm");
+    return strcmp(algorithm, "lda") == 0 || strcmp(algorithm, "gap") == 0;
+}
+
 int verb_evaluate(struct run *run) {
     struct evaluation e = {.p.evaluated = true};
     int code = run_check_outputs(run);
+    if (!code) code = run_load_model(&e.p.model, run->arguments[0]);
+    if (!code && has_topics(e.p.model)) {
+        code = evaluate_topics(run, e.p.model);
+        prediction_free(&e.p);
+        return code;
+    }
     if (!code) code = prediction_make(run, &e.p);
     progress_end();
     if (!code) code = check(run, &e.p);

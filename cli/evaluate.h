@@ -23,6 +23,10 @@ struct evaluation {
         probable; /* probable: predictions are probabilities or numbers, so that they can be calibrated */
 };
 
+/* evaluate_topics.c: a topic model, perplexity and coherence. 0 or the exit code of an error that it has
+ * reported. */
+int evaluate_topics(struct run *run, const kiln_model *model);
+
 /* ROC and calibration, or calibration and residuals. */
 int evaluate_plot(const char *path, const struct evaluation *e, const char *title);
 

@@ -64,7 +64,7 @@ static int read_data(struct run *run, struct prediction *p) {
     const struct settings *settings = run->settings;
     kiln_type type = type_of(settings->type), stored;
     int64_t rows, cols;
-    int code = run_load_model(&p->model, run->arguments[0]);
+    int code = p->model ? 0 : run_load_model(&p->model, run->arguments[0]);
     if (!code) code = check_settings(run, p);
     if (!code && is_linear(p->model) && kiln_model_loss(&p->loss, p->model) != KILN_OK)
         code = fail_library(USING_MODEL);

@@ -21,8 +21,8 @@ struct prediction {
 };
 enum { JUDGED_MOST = 20 }; /* of more classes or targets there are no curves */
 
-/* Loads the model, reads the data, chooses a device, predicts and compares with the targets, if there are
- * any; to be freed in any case. 0 or an exit code. */
+/* Loads the model, unless it is there, reads the data, chooses a device, predicts and compares with the
+ * targets, if there are any; to be freed in any case. 0 or an exit code. */
 int prediction_make(struct run *run, struct prediction *p);
 void prediction_free(struct prediction *p);
 void prediction_warn(const struct prediction *p); /* of labels that mean nothing */

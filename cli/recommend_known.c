@@ -338,9 +338,11 @@ int recommend_test(struct recommending *r) {
     kiln_matrix *test = NULL;
     kiln_ranking ranking = {.size = sizeof ranking};
     int code = take_known(&k, r);
+    const double start = clock_seconds();
     if (!code) code = predict(&k);
     if (!code) code = to_matrix(&test, &k);
     if (!code && rank(&ranking, r, test) != KILN_OK) code = fail_library(USING_MODEL);
+    r->run->seconds.measure = clock_seconds() - start;
     if (!code) {
         begin(&result, &k, "kiln.ranking_metrics/1");
         PUT(&result, "top", COUNT(r->wanted->top));

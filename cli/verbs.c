@@ -31,7 +31,11 @@ const struct verb tool_verbs[] = {
      "score, AUC (for several classes the mean of each against the rest), precision and recall of each "
      "class, "
      "and the table of true and predicted classes. The calibration puts rows into ten bins by their "
-     "prediction, and says what was observed there.\n\n--plot draws ROC and calibration, or calibration and "
+     "prediction, and says what was observed there.\n\nOf a topic model (lda, gap) it tells the perplexity "
+     "of "
+     "the documents, whose mixtures are found first, and how well each topic's ten best words go together in "
+     "them: UMass and NPMI, whose windows are whole documents.\n\n--plot draws ROC and calibration, or "
+     "calibration and "
      "residuals.\n\n" DATA_FORMATS,
      "kiln evaluate origin.kiln data/flights_test.csv.gz --plot origin.svg\n"
      "kiln evaluate claims.kiln next.csv --weights exposure --json",

@@ -162,7 +162,8 @@ class _Topics(_Factors):
         feature_names, or the names that the data or the model's file had, else numbers of columns."""
         check_is_fitted(self)
         names = self._word_names(feature_names)
-        shares = self.components_ / np.maximum(self.components_.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        sums = self.components_.sum(axis=1, keepdims=True)
+        shares = self.components_ / np.maximum(sums, np.finfo(self.components_.dtype).tiny)
         best = np.argsort(-shares, axis=1, kind="stable")[:, :n]
         return [[(int(j) if names is None else names[j], float(share[j])) for j in row]
                 for row, share in zip(best, shares)]

@@ -15,7 +15,8 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
                          show_progress: bool = False, num_threads: int = 0) -> dict[str, float]:
     """How good the K best items of each user are that has items in test_user_items, without those that
     train_user_items has: "precision", "map", "ndcg" and "auc" as implicit.evaluation's, "recall", the mean
-    share of what K places have room for, and "coverage", the share of all items that somebody was recommended.
+    share of what K places have room for, and "coverage", the share of all items that somebody was
+    recommended.
 
     model: one of Kiln's, or anything with implicit's recommend(userids, user_items, N=). precision is hits
     over sum of min(K, a user's test items). show_progress and num_threads are taken and change nothing.
@@ -31,8 +32,8 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
     """
     train, test = csr_matrix(train_user_items), csr_matrix(test_user_items)
     if train.shape != test.shape:
-        raise ValueError(f"train_user_items is {train.shape}, test_user_items {test.shape}: they must be of one "
-                         "shape")
+        raise ValueError(f"train_user_items is {train.shape}, test_user_items {test.shape}: they must be of "
+                         "one shape")
     users = np.flatnonzero(np.diff(test.indptr))
     columns = np.full((0, K), -1, np.int64)
     if len(users):
@@ -40,13 +41,14 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
     wanted = test[users].astype(np.float64)
     where = device("cpu")
     made, operand = struct("kiln_ranking"), matrix(wanted, where)
-    where.call(lib.kiln_ranking_of, made, columns.shape[1], ffi.from_buffer("int64_t[]", columns) if len(users)
-               else ffi.new("int64_t[1]"), operand.pointer)
+    lists = ffi.from_buffer("int64_t[]", columns) if len(users) else ffi.new("int64_t[1]")
+    where.call(lib.kiln_ranking_of, made, columns.shape[1], lists, operand.pointer)
     return {name: float(getattr(made, name)) for name in ("precision", "recall", "map", "ndcg", "auc",
                                                           "coverage")}
 
 
-def train_test_split(ratings: Any, train_percentage: float = 0.8, random_state: Any = None) -> tuple[Any, Any]:
+def train_test_split(ratings: Any, train_percentage: float = 0.8,
+                     random_state: Any = None) -> tuple[Any, Any]:
     """Entries of a sparse matrix shared out: (train, test), of its shape; each goes to train with this
     probability. An entry's fate depends on its place and random_state alone.
 
@@ -77,8 +79,8 @@ def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: An
     counts: an array of a number for each. topics: lists of words, best first, numbers of columns or
     feature_names.
 
-    measure: gensim's "u_mass", the mean of log((d(v, w) / N + 1e-12) / (d(w) / N)) over pairs in which w comes
-    first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole documents
+    measure: gensim's "u_mass", the mean of log((d(v, w) / N + 1e-12) / (d(w) / N)) over pairs in which w
+    comes first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole documents
     here, since counts know no order.
 
     Examples

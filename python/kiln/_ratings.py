@@ -12,7 +12,8 @@ from ._library import ArgumentError, DataError, c_name, ffi, lib, struct, text
 from ._read import data_warnings, host_copy
 from ._words import warn
 
-_COLUMNS = ("user|customer|uid", "item|movie|product|book|artist|track|iid", "rating|score|stars|value|count|plays")
+_COLUMNS = ("user|customer|uid", "item|movie|product|book|artist|track|iid",
+            "rating|score|stars|value|count|plays")
 
 
 class Ratings(NamedTuple):
@@ -33,8 +34,8 @@ class Ratings(NamedTuple):
 
 
 def read_ratings(source: Any, *, dtype: Any = "float64") -> Ratings:
-    """Ratings of `source` in this dtype: a file of lines "user, item and perhaps a rating", as `kiln als` reads
-    it, or a frame of pandas or polars with such columns: those whose names begin with user, item and rating
+    """Ratings of `source` in this dtype: a file of lines "user, item and perhaps a rating", as `kiln als`
+    reads it, or a frame of pandas or polars with such columns: those whose names begin with user, item and rating
     (or customer, movie, count and the like), else the first three.
 
     Users and items are numbered in the order in which they come. Of several ratings of a user for an item the
@@ -65,8 +66,8 @@ def read_ratings(source: Any, *, dtype: Any = "float64") -> Ratings:
 
 def _of_frame(frame: Any, dtype: Any) -> Ratings:
     columns = [str(name) for name in frame.columns]
-    found: list[int | None] = [next((j for j, name in enumerate(columns) if re.match(words, name, re.I)), None)
-                               for words in _COLUMNS]
+    found: list[int | None] = [
+        next((j for j, name in enumerate(columns) if re.match(words, name, re.I)), None) for words in _COLUMNS]
     if found[0] is None or found[1] is None:
         found = [0, 1, 2 if len(columns) > 2 else None]
     if len(columns) < 2:
@@ -83,8 +84,8 @@ def _of_frame(frame: Any, dtype: Any) -> Ratings:
             warn(f"{len(cells) - len(last)} ratings are of users who rated the item again: the last counts")
         values = np.asarray(ratings, dtype)[last]
         if not np.isfinite(values).all():
-            raise DataError(f"the rating of row {int(last[~np.isfinite(values)].min())} (from 0) is missing, or "
-                            "no finite number")
+            row = int(last[~np.isfinite(values)].min())
+            raise DataError(f"the rating of row {row} (from 0) is missing, or no finite number")
         X = csr_matrix((values, (rows[last], cols[last])), shape)
     X.sort_indices()
     return Ratings(X, user_names, item_names)

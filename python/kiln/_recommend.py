@@ -1,4 +1,4 @@
-"""Recommenders: factors of rows (users) and columns (items), and what they say of pairs, lists and neighbours."""
+"""Recommenders: factors of rows (users) and columns (items); what they say of pairs, lists, neighbours."""
 from __future__ import annotations
 
 import json
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class _Recommender(_Factors):
     """The prediction for a row u and a column i is mean_ + row_biases_[u] + column_biases_[i] +
     row_factors_[u] @ column_factors_[i]; mean_ and biases are 0 of a model without them. l2_ is the penalty
-    that held. user_names_, item_names_: names of rows and columns, or None; who asks by name is told names."""
+    that held. user_names_, item_names_: names of rows and columns, or None; who asks by name is told
+    names."""
 
     mean_: float
     warm_start: bool
@@ -36,8 +37,8 @@ class _Recommender(_Factors):
 
     def fit(self, X: Any, y: Any = None, *, user_names: Any = None, item_names: Any = None) -> Self:
         """Factors X (n_users, n_items): the stored entries of a sparse matrix; of a dense array what is not
-        0. y is ignored. X may be kiln.read_ratings(...), which has names. user_names, item_names: names of the
-        rows and columns; None: those of a frame's index, if it has texts, and columns."""
+        0. y is ignored. X may be kiln.read_ratings(...), which has names. user_names, item_names: names of
+        the rows and columns; None: those of a frame's index, if it has texts, and columns."""
         if isinstance(X, Ratings):
             X, user_names, item_names = X
         super().fit(X)
@@ -106,7 +107,8 @@ class _Recommender(_Factors):
         model = super()._whole_model(where)
         for key, names in (("rows", self.user_names_), ("columns", self.item_names_)):
             if names is not None:
-                check(lib.kiln_model_set_text(model, key.encode(), json.dumps([str(n) for n in names]).encode()))
+                told = json.dumps([str(name) for name in names])
+                check(lib.kiln_model_set_text(model, key.encode(), told.encode()))
         return model
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -315,7 +317,8 @@ class _Recommender(_Factors):
             A = self._tensors()[0][np.atleast_1d(self._numbers(userid, "user", "rows"))]
         count = len(A) if new is not None else np.asarray(userid).size
         if liked is not None and liked.shape[0] != count:
-            raise ValueError(f"user_items has {liked.shape[0]} rows, but must have one for each user, {count}")
+            raise ValueError(f"user_items has {liked.shape[0]} rows, but must have one for each user, "
+                             f"{count}")
         return A, liked, new is None and _are_names(np.asarray(userid))
 
     def _new_rows(self, rows: Any) -> tuple[Any, Any] | None:

@@ -1,4 +1,5 @@
 """Recommenders by implicit's habits, and how good their lists are, beside implicit itself and plain NumPy."""
+import json
 import subprocess
 import warnings
 
@@ -84,14 +85,18 @@ def test_lists_are_implicits(pair):
             np.testing.assert_array_equal(ids, wanted)
             np.testing.assert_allclose(scores, values, rtol=2e-4, atol=1e-6)
     for ids, wanted in ((ours.similar_items(4, N=6), theirs.similar_items(4, N=6)),
-                        (ours.similar_items([4, 8], items=np.arange(20)), theirs.similar_items([4, 8], items=np.arange(20))),
-                        (ours.similar_users(7, filter_users=[1, 2]), theirs.similar_users(7, filter_users=[1, 2])),
-                        (ours.similar_users([7, 2], users=np.arange(30)), theirs.similar_users([7, 2], users=np.arange(30)))):
+                        (ours.similar_items([4, 8], items=np.arange(20)),
+                         theirs.similar_items([4, 8], items=np.arange(20))),
+                        (ours.similar_users(7, filter_users=[1, 2]),
+                         theirs.similar_users(7, filter_users=[1, 2])),
+                        (ours.similar_users([7, 2], users=np.arange(30)),
+                         theirs.similar_users([7, 2], users=np.arange(30)))):
         np.testing.assert_array_equal(ids[0], wanted[0])
         np.testing.assert_allclose(ids[1], wanted[1], rtol=1e-5)
     score, parts, weights = ours.explain(3, X, 11, N=4)
     their_score, their_parts, _ = theirs.explain(3, X, 11, N=4)
-    assert score == pytest.approx(their_score, rel=1e-4) and [i for i, _ in parts] == [i for i, _ in their_parts]
+    assert score == pytest.approx(their_score, rel=1e-4)
+    assert [i for i, _ in parts] == [i for i, _ in their_parts]
     np.testing.assert_allclose([s for _, s in parts], [s for _, s in their_parts], rtol=1e-4)
     assert ours.explain(3, X, 12, weights)[0] == pytest.approx(theirs.explain(3, X, 12)[0], rel=1e-4)
 
@@ -132,7 +137,8 @@ def test_names_in_and_out(tool, tmp_path):
     model.save(tmp_path / "m.kiln")
     for one in (model, kiln.load(tmp_path / "m.kiln")):
         names, same = one.recommend(["u3", "u1"], X[[3, 1]], N=4, filter_items=["i49"])
-        assert (names == np.array(items, object)[model.recommend([3, 1], X[[3, 1]], N=4, filter_items=[49])[0]]).all()
+        wanted = model.recommend([3, 1], X[[3, 1]], N=4, filter_items=[49])[0]
+        assert (names == np.array(items, object)[wanted]).all()
         assert list(one.recommend("u3", X[3], N=4)[0]) == [items[j] for j in numbers[0]]
         assert one.similar_items("i7", N=2)[0][0] == "i7" and one.similar_users(7, N=1)[0][0] == 7
         assert one.predict("u3", "i7") == pytest.approx(model.predict(3, 7))
@@ -140,7 +146,7 @@ def test_names_in_and_out(tool, tmp_path):
             one.recommend("nobody", X[0])
     model.partial_fit_users(["new", "u2"], X[:2])
     assert model.user_names_[-1] == "new" and len(model.user_factors) == 71
-    assert list(model.recommend("new", X[0])[0]) == list(model.recommend("new", X[0], recalculate_user=True)[0])
+    assert (model.recommend("new", X[0])[0] == model.recommend("new", X[0], recalculate_user=True)[0]).all()
     told = subprocess.run([tool, "recommend", str(tmp_path / "m.kiln"), "--user", "u3", "--top", "1"],
                           capture_output=True, text=True, check=True).stdout
     assert model.recommend("u3", X[3], N=1, filter_already_liked_items=False)[0][0] in told
@@ -185,7 +191,7 @@ def test_lists_of_any_size(kind, dtype):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X)
-        model.column_factors_ = rng.integers(-2, 3, (items, factors)).astype(dtype)  # so that scores are equal
+        model.column_factors_ = rng.integers(-2, 3, (items, factors)).astype(dtype)  # equal scores
         model.row_factors_ = rng.integers(-2, 3, (users, factors)).astype(dtype)
         model.row_biases_[:], model.column_biases_[:], model.mean_ = 0, 0, 0.0
         for liked in (True, False):
@@ -206,7 +212,8 @@ def test_many_factors():
         warnings.simplefilter("ignore")
         for factors in (600, 1023):
             for model in (kiln.ALS(factors, **quiet), kiln.SFA(factors, **quiet),
-                          kiln.NMF(factors, max_iter=1, **CPU), kiln.LatentDirichletAllocation(factors, max_iter=1, **CPU)):
+                          kiln.NMF(factors, max_iter=1, **CPU),
+                          kiln.LatentDirichletAllocation(factors, max_iter=1, **CPU)):
                 assert np.isfinite(model.fit(X).objective_)
         model = kiln.ALS(600, implicit=True, **quiet).fit(X)
     B, c = model.item_factors, 1 + X[2].toarray()[0]
@@ -245,8 +252,49 @@ def test_coherence_is_gensims():
                                   kiln.coherence([[1, 2]], X))
     model = kiln.LatentDirichletAllocation(3, **CPU).fit(X)
     words = model.top_words(4, feature_names=names)
-    assert [[names.index(w) for w, _ in t] for t in words] == np.argsort(-model.components_, kind="stable")[:, :4].tolist()
+    best = np.argsort(-model.components_, kind="stable")[:, :4]
+    assert [[names.index(w) for w, _ in t] for t in words] == best.tolist()
     np.testing.assert_array_equal(model.coherence(X, n=4),
                                   kiln.coherence([[w for w, _ in t] for t in words], X, feature_names=names))
     with pytest.raises(ValueError, match="there is no word 'x'"):
         kiln.coherence([["x"]], X, feature_names=names)
+
+
+@pytest.mark.parametrize("verb", ["lda", "gap"])
+def test_topics_by_the_tool(tool, tmp_path, verb):
+    rng = np.random.default_rng(1)
+    X = sp.csr_matrix(rng.poisson(np.kron(np.eye(2), np.full((20, 8), 0.8)) + 0.05).astype(float))
+    rows = [f"{d + 1} {w + 1} {int(n)}" for d, w, n in zip(*X.nonzero(), X.data)]
+    (tmp_path / "docword.a.txt").write_text("\n".join([*map(str, (*X.shape, X.nnz)), *rows]) + "\n")
+    (tmp_path / "vocab.a.txt").write_text("".join(f"w{j}\n" for j in range(16)))
+
+    def run(*arguments):
+        done = subprocess.run([tool, *arguments, "--json", "--quiet"], cwd=tmp_path, capture_output=True,
+                              text=True, check=True)
+        return json.loads(done.stdout)
+
+    run(verb, "docword.a.txt", "--topics", "2", "-o", "a.kiln", "--device", "cpu")
+    told, model = run("evaluate", "a.kiln", "docword.a.txt"), kiln.load(tmp_path / "a.kiln")
+    assert told["metrics"]["perplexity"] == pytest.approx(model.perplexity(X), rel=1e-9)
+    for key, measure in (("u_mass", "u_mass"), ("npmi", "c_npmi")):
+        found = model.coherence(X, measure=measure)
+        np.testing.assert_allclose([topic[key] for topic in told["topics"]], found, rtol=1e-12)
+        assert told["metrics"][key] == pytest.approx(found.mean(), rel=1e-12)
+    assert [topic["words"] for topic in told["topics"]] == [[w for w, _ in t] for t in model.top_words(10)]
+
+
+def test_ratings_are_read(tmp_path):
+    import pandas
+
+    lines = [("b", "y", 3.0), ("a", "x", 1.0), ("b", "x", 0.0), ("a", "x", 5.0)]
+    (tmp_path / "r.csv").write_text("".join(f"{u},{i},{r:g}\n" for u, i, r in lines))
+    frame = pandas.DataFrame(lines, columns=["user", "movie", "stars"])
+    with pytest.warns(UserWarning, match="again"):
+        found = [kiln.read_ratings(tmp_path / "r.csv"), kiln.read_ratings(frame[["stars", "movie", "user"]])]
+    for ratings in found:
+        assert (ratings.user_names, ratings.item_names) == (["b", "a"], ["y", "x"])
+        assert ratings.X.toarray().tolist() == [[3.0, 0.0], [0.0, 5.0]] and ratings.X.nnz == 3
+    counted = kiln.read_ratings(pandas.DataFrame([("b", "y"), ("b", "y")], columns=["u", "i"]))
+    assert counted.X.toarray().tolist() == [[2.0]]
+    with pytest.raises(kiln.DataError, match="row 1"):
+        kiln.read_ratings(pandas.DataFrame({"user": [1, 2], "item": [3, 4], "rating": [1.0, np.nan]}))

@@ -365,6 +365,73 @@ static void rankings_by_hand(void **state) {
     kiln_matrix_free(test);
 }
 
+/* Lists beside a sort in plain loops: rows around those of tiles, columns around those of panels. What is
+ * seen stands in any order, and few rows go another way than many. */
+static void lists_of_any_size(void **state) {
+    (void)state;
+    enum { ROWS = 67, COLUMNS = 131, WIDTH = 5, TOP = 6 };
+    static double a[ROWS * WIDTH], b[COLUMNS * WIDTH], scores[ROWS * TOP];
+    static int64_t columns[ROWS * TOP], start[ROWS + 1];
+    static int32_t seen_columns[ROWS * 2];
+    static unsigned char allowed[COLUMNS];
+    for (int i = 0; i < ROWS * WIDTH; i++) a[i] = (i * 7 + 3) % 5 - 2;
+    for (int i = 0; i < COLUMNS * WIDTH; i++) b[i] = (i * 11 + i / 7) % 5 - 2;
+    for (int j = 0; j < COLUMNS; j++) allowed[j] = j % 10 != 3;
+    for (int u = 0; u < ROWS; u++) {
+        start[u + 1] = 2 * (u + 1);
+        seen_columns[2 * u] = (u * 13 + 70) % COLUMNS;
+        seen_columns[2 * u + 1] = (u * 13) % COLUMNS;
+    }
+    const int64_t sizes[] = {ROWS, 8, 7, 1, 0};
+    for (int size = 0; size < 5; size++) {
+        const int64_t rows = sizes[size];
+        kiln_matrix *A = NULL, *B = NULL, *seen = NULL;
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, rows, WIDTH, a), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, COLUMNS, WIDTH, b), KILN_OK);
+        assert_int_equal(kiln_matrix_csr(&seen, device, KILN_F64, rows, COLUMNS, start, seen_columns, NULL),
+                         KILN_OK);
+        assert_int_equal(kiln_top_products(columns, scores, TOP, A, B, seen, allowed), KILN_OK);
+        for (int64_t u = 0; u < rows; u++) {
+            bool taken[COLUMNS];
+            for (int j = 0; j < COLUMNS; j++)
+                taken[j] = !allowed[j] || j == seen_columns[2 * u] || j == seen_columns[2 * u + 1];
+            for (int t = 0; t < TOP; t++) {
+                double best = -INFINITY;
+                int wanted = -1;
+                for (int j = 0; j < COLUMNS; j++) {
+                    double score = 0;
+                    for (int k = 0; k < WIDTH; k++) score += a[u * WIDTH + k] * b[j * WIDTH + k];
+                    if (taken[j] || !(score > best)) continue;
+                    best = score;
+                    wanted = j;
+                }
+                taken[wanted] = true;
+                assert_true(columns[u * TOP + t] == wanted && scores[u * TOP + t] == best);
+            }
+        }
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+        kiln_matrix_free(seen);
+    }
+}
+
+/* Words 0 and 1 share two of four documents, 0 and 2 none, 3 is in no document. */
+static void coherence_by_hand(void **state) {
+    (void)state;
+    const int64_t start[] = {0, 2, 4, 5, 6}, words[] = {0, 1, -1, 0, 2, -1, 0, 3, -1, 2, -1, -1};
+    const int32_t col[] = {0, 1, 1, 0, 0, 2};
+    double found[4];
+    kiln_matrix *X = NULL;
+    assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, 4, 4, start, col, NULL), KILN_OK);
+    assert_int_equal(kiln_coherence(found, KILN_COHERENCE_UMASS, 4, 3, words, X), KILN_OK);
+    assert_true(fabs(found[0] - log(0.5 / 0.75)) < 1e-11 && fabs(found[1] - log(1e-12 / 0.75)) < 1e-9);
+    assert_true(found[2] == 0 && isnan(found[3]));
+    assert_int_equal(kiln_coherence(found, KILN_COHERENCE_NPMI, 1, 3, words, X), KILN_OK);
+    assert_true(fabs(found[0] - log(0.5 / (0.75 * 0.5)) / -log(0.5)) < 1e-11);
+    assert_int_equal(kiln_coherence(found, KILN_COHERENCE_NPMI, 1, 1, (int64_t[]){4}, X), KILN_ERR_ARGUMENT);
+    kiln_matrix_free(X);
+}
+
 /* Columns 0 and 2 point the same way, 1 across, 3 the other way, 4 nowhere; what was seen comes back, and
  * damage is told. */
 static void similar_and_seen(void **state) {
@@ -533,6 +600,8 @@ int main(void) {
         cmocka_unit_test(models_fold_in_and_recommend),
         cmocka_unit_test(held_out_entries),
         cmocka_unit_test(rankings_by_hand),
+        cmocka_unit_test(lists_of_any_size),
+        cmocka_unit_test(coherence_by_hand),
         cmocka_unit_test(similar_and_seen),
         cmocka_unit_test(refusals_and_stopping),
         cmocka_unit_test(setbacks_are_rises),

@@ -50,6 +50,7 @@ COMMANDS = [
     "evaluate two.kiln table.csv",
     "evaluate three.kiln table.csv",
     "evaluate n.kiln table.csv",
+    "evaluate l.kiln docword.txt",
     "statistics n.kiln table.csv",
     "statistics small.kiln table.csv --errors cluster --groups g",
     "statistics n.kiln table.csv --against small.kiln --residuals rows.csv",
