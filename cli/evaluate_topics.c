@@ -89,7 +89,7 @@ static void put_topic(struct result *row, const void *of, int64_t topic) {
         snprintf(line + used, sizeof line - used, "%s%s", used ? " " : "",
                  word_name(e, e->best[topic * BEST + count], buffer));
     }
-    PUT(row, "column", COUNT(topic + 1), .label = "topic", .width = 7);
+    PUT(row, "column", COUNT(topic), .label = "column", .width = 8);
     PUT(row, "u_mass", NUMBER(e->mass[topic]), .label = "UMass", .width = 11);
     PUT(row, "npmi", NUMBER(e->npmi[topic]), .label = "NPMI", .width = 11);
     PUT(row, NULL, TEXT(result_hold(row, line, line)), .label = "words", .before = "  ");
