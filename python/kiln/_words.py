@@ -47,10 +47,16 @@ def _parameter(found: re.Match[str]) -> str:
     return name
 
 
+def _values(found: re.Match[str]) -> str:
+    """Values of a parameter as Python has them: missing="mean" or "indicator"."""
+    return f"{found[1]}={' or '.join(repr(value) for value in found[2].split('|'))}"
+
+
 def words(message: str) -> str:
     """A message of the library's, without the names of its functions and structs."""
     message = re.sub(r"(^|: )kiln_\w+: ", r"\1", message)
     message = re.sub(r"kiln_(?P<algorithm>[a-z]+)_options\.(?P<field>\w+)", _parameter, message)
+    message = re.sub(r"\b(missing) ((?:drop|mean|indicator)(?:\|\w+)*)", _values, message)
     for option, meant in _OPTIONS:
         message = re.sub(option, meant, message)
     return message

@@ -51,6 +51,7 @@ def test_every_text_of_the_library():
     ("without --strict, the last one counts", ""),
     ("name a file, or leave --map out", "name a file"),
     ("a larger memory budget (--memory), or --type f32", "a larger memory budget (memory), or float32"),
+    ("kiln_read_options.missing mean|indicator keeps them", "missing='mean' or 'indicator' keeps them"),
     ("raise kiln_glm_options.max_iterations", "raise max_iter")])
 def test_hints(hint, said):
     assert advice(hint) == said
