@@ -18,6 +18,11 @@ static const struct wanted *wanted_of(const struct settings *settings) {
     return (const void *)settings->own.bytes;
 }
 
+/* Whether the parameter is to be found by maximum likelihood where it is not given. */
+static bool is_estimated(const kiln_loss *loss) {
+    return loss->parameter == 0 && (loss->family == KILN_NEGATIVE_BINOMIAL || loss->family == KILN_BETA);
+}
+
 /* Each family has its parameter, and no other has it. */
 static int check_parameter(kiln_loss *loss, const struct wanted *wanted) {
     const kiln_family_info *family;
@@ -32,6 +37,7 @@ static int check_parameter(kiln_loss *loss, const struct wanted *wanted) {
         }
         if ((int)loss->family != i) continue;
         snprintf(hint, sizeof hint, "--%s %s, %s", parameter->option, parameter->letter, parameter->wanted);
+        if (value == 0 && is_estimated(loss)) continue;
         if (value == 0)
             return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "--family %s needs its parameter",
                              family->name);
@@ -65,18 +71,6 @@ static int check_glm(struct training *job) {
     return 0;
 }
 
-static int prepare_glm(struct run *run, struct training *job) {
-    const kiln_matrix *X = kiln_data_X(job->data);
-    int code = 0;
-    if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
-        return fail_with(KILN_ERR_DATA, READING, "name one target column", "glm learns one target at a time");
-    if ((code = train_allocate(run, job, 1)) || !wanted_of(run->settings)->standard_errors) return code;
-    const int64_t count = kiln_matrix_cols(X) + !train_value(job, "no_intercept");
-    if (kiln_matrix_dense(&job->errors, run->device, kiln_matrix_type(X), count, 1, NULL) != KILN_OK)
-        return fail_library(WORKING);
-    return 0;
-}
-
 static void set_glm(void *own, const struct training *job, const struct problem *problem) {
     kiln_glm_options *options = own;
     *options = *GIVEN(kiln_glm_options, job->settings);
@@ -87,6 +81,35 @@ static void set_glm(void *own, const struct training *job, const struct problem 
     options->offset = job->offset;
     options->standard_errors = job->errors;
     TAKE_PROBLEM(*options, problem);
+}
+
+/* On all rows; folds of a cross-validation take it as known. */
+static int estimate_parameter(struct training *job) {
+    const kiln_control control = talk_control("estimate", 0);
+    const struct problem problem = {.penalty = job->penalty, .weights = job->weights, .control = control};
+    const char *name = kiln_family_describe(job->loss.family)->parameter.option;
+    kiln_glm_options options;
+    if (!is_estimated(&job->loss)) return 0;
+    set_glm(&options, job, &problem);
+    talk_doing("estimate the family's parameter");
+    if (kiln_glm_estimate(&job->loss.parameter, kiln_data_X(job->data), kiln_data_y(job->data), &options) !=
+        KILN_OK)
+        return train_fail(job);
+    say("%s %.6g, by maximum likelihood", name, job->loss.parameter);
+    return 0;
+}
+
+static int prepare_glm(struct run *run, struct training *job) {
+    const kiln_matrix *X = kiln_data_X(job->data);
+    int code = 0;
+    if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
+        return fail_with(KILN_ERR_DATA, READING, "name one target column", "glm learns one target at a time");
+    if ((code = estimate_parameter(job))) return code;
+    if ((code = train_allocate(run, job, 1)) || !wanted_of(run->settings)->standard_errors) return code;
+    const int64_t count = kiln_matrix_cols(X) + !train_value(job, "no_intercept");
+    if (kiln_matrix_dense(&job->errors, run->device, kiln_matrix_type(X), count, 1, NULL) != KILN_OK)
+        return fail_library(WORKING);
+    return 0;
 }
 
 static kiln_status solve_glm(const struct training *job, const struct problem *problem, kiln_report *report) {
@@ -138,8 +161,10 @@ static bool option_of_family(struct option *option, int number) {
     if (!family || number + 1 >= FAMILIES_MOST) return false;
     const kiln_family_parameter *parameter = &family->parameter;
     if (!parameter->option) return true;
-    snprintf(helps[number], sizeof helps[0], "With --family %s: %s, %s %s.", family->name, parameter->meaning,
-             parameter->letter, parameter->wanted);
+    const kiln_loss loss = {.family = (kiln_family)(number + 1)};
+    snprintf(helps[number], sizeof helps[0], "With --family %s: %s, %s %s%s.", family->name,
+             parameter->meaning, parameter->letter, parameter->wanted,
+             is_estimated(&loss) ? "; without it found by maximum likelihood" : "");
     *option =
         (struct option){.name = parameter->option,
                         .kind = parameter->above == 0 ? OPTION_POSITIVE : OPTION_REAL,

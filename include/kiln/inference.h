@@ -8,7 +8,7 @@
 #ifndef KILN_INFERENCE_H
 #define KILN_INFERENCE_H
 
-#include "kiln/ops.h"
+#include "kiln/linear.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -110,6 +110,16 @@ KILN_API kiln_status kiln_inference_residuals(kiln_matrix *R, const kiln_inferen
  * Cost, errors: as kiln_inference_residuals. */
 KILN_API kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference *inference,
                                             const kiln_matrix *X, const kiln_matrix *offset, double level);
+
+/* The parameter with which kiln_glm, with these options, reaches the largest likelihood: the negative
+ * binomial's alpha, or beta's precision. options->parameter is a start, 0: none is known. Its logarithm is
+ * where the likelihood's derivative is 0 at the means of the fit, to 10 digits; between two signs of that by
+ * the secant or by halving, each fit beginning where the last one ended (Venables and Ripley, Modern Applied
+ * Statistics with S, 4th ed. 2002, glm.nb, alternate the two instead). Cost: 8 to 15 fits. Errors: those of
+ * kiln_glm; ERR_UNSUPPORTED (another family); ERR_DATA (none between 1e-7 and 1e7 is best: targets that vary
+ * no more than Poisson's, for instance). */
+KILN_API kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kiln_matrix *y,
+                                       const kiln_glm_options *options);
 
 /* Two models of one family, link and data, the columns' space of `small` within that of `large`. */
 typedef struct kiln_comparison {

@@ -372,7 +372,8 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     family's unit deviance, as scikit-learn's regressors do; l1_ratio=1 is the lasso of each family.
     family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie"
     (parameter: the power of its variance), "negative-binomial" (parameter: alpha), "beta"
-    (y in (0, 1), parameter: the precision); link: "default", "identity", "log", "logit", "power"
+    (y in (0, 1), parameter: the precision); parameter="estimate" finds alpha or the precision by maximum
+    likelihood, and leaves it in parameter_; link: "default", "identity", "log", "logit", "power"
     (link_power), ... standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha
     must be 0. standardize: the penalty is of the coefficients of
     columns scaled to unit variance.
@@ -380,12 +381,14 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
 
     _algorithm = "glm"
     _names = {"l2": "alpha", "l1": "alpha"}
+    _also = {"parameter": ("estimate",)}
     _offset = False  # whether the fit had one
     # the distribution of the last fit, whatever the parameters are now
     _fitted: tuple[str, str, float, float] | None = None
+    parameter_: float
     _total: float  # weight of the rows that it had
 
-    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0,
+    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float | str = 0.0,
                  link_power: float = 0.0, alpha: float = 0.0, l1_ratio: float = 0.0,
                  fit_intercept: bool = True, standardize: bool = False, standard_errors: bool = False,
                  warm_start: bool = False, tol: float | None = None, max_iter: int | None = None,
@@ -407,7 +410,21 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
 
     def _distribution(self) -> tuple[str, str, float, float]:
         """Family, link, and the parameters of both."""
-        return self.family, self.link, self.parameter, self.link_power
+        parameter = self.parameter_ if self.parameter == "estimate" else self.parameter
+        return self.family, self.link, float(parameter), self.link_power
+
+    def _estimate(self, X: Matrix, y: Any, sample_weight: Any, offset: Any, penalties: dict[str, float]) -> float:
+        """The family's parameter with the largest likelihood."""
+        self.parameter_ = 0.0
+        made = ffi.new("double *")
+        parts = {"weights": sample_weight, "offset": offset}
+        operands = {name: beside(X, part) for name, part in parts.items() if part is not None}
+        target = beside(X, y)
+        options = struct("kiln_glm_options", no_intercept=int(not self.fit_intercept),
+                         **{name: part.pointer for name, part in operands.items()},
+                         **penalties, **_fields(self._distribution()))
+        X.device.call(lib.kiln_glm_estimate, made, X.pointer, target.pointer, options)
+        return float(made[0])
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,): what
@@ -421,8 +438,11 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
             raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, "
                              f"1]. Got {ratio!r} instead.")
         self._total = total
-        self._shape(y, *self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total,
-                                    l1=self.alpha * ratio * total, offset=offset,
+        penalties = {"l2": self.alpha * (1 - ratio) * total, "l1": self.alpha * ratio * total}
+        if getattr(self, "parameter", None) == "estimate":
+            X = matrix(X, self._place(X))
+            self.parameter_ = self._estimate(X, y, sample_weight, offset, penalties)
+        self._shape(y, *self._train(X, y, sample_weight, 1, **penalties, offset=offset,
                                     standard_errors=getattr(self, "standard_errors", False) or None,
                                     **self._family()))
         self._offset, self._fitted = offset is not None, self._distribution()

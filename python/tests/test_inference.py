@@ -217,6 +217,26 @@ def test_distributions():
             near([lib.kiln_f_tail(value / over, over, under) for value in x], stats.f.sf(x / over, over, under), 1e-9)
 
 
+def test_estimated_parameters():
+    from statsmodels.othermod.betareg import BetaModel
+
+    y = CASES["negative-binomial"][2]
+    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", tol=1e-12, device="cpu")
+    their = sm.NegativeBinomial(y, E).fit(disp=0, maxiter=500, method="newton",
+                                          start_params=[*sm.GLM(y, E, family=F.Poisson()).fit().params, 0.5])
+    near([*model.fit(X, y).coef_, model.parameter_], [*their.params[:4], their.params[-1]], 1e-6)
+    near(model.inference(X, y).llf, their.llf)
+    shares = np.clip(rng.beta(4 * special.expit(ETA), 4 * special.expit(-ETA)), 1e-6, 1 - 1e-6)
+    model = kiln.GeneralizedLinearRegressor("beta", parameter="estimate", tol=1e-12, device="cpu").fit(X, shares)
+    Z = np.c_[(X - X.mean(axis=0)) / X.std(axis=0), np.ones(M)]
+    their = BetaModel(shares, Z).fit(disp=0, maxiter=500, method="newton")
+    near(model.parameter_, np.exp(their.params[-1]), 1e-6)
+    near(model.inference(X, shares).llf, their.llf)
+    even = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", device="cpu")
+    with pytest.raises(kiln.DataError, match="vary no more"):
+        even.fit(X, np.full(M, 3.0) + np.arange(M) % 2)
+
+
 def test_formulas():
     pytest.importorskip("formulaic")
     pandas = pytest.importorskip("pandas")

@@ -491,10 +491,8 @@ class Generalised(Models):
         self.assertIn("std. error", out)
 
     def test_parameters_are_needed(self):
-        for family in "tweedie", "negative-binomial":
-            self.assertIn("needs its parameter",
-                          kiln("glm", self.path("count.csv"), "--target", "y", "--family", family, *CPU,
-                               code=2)[1])
+        train = "glm", self.path("count.csv"), "--target", "y", "--family"
+        self.assertIn("needs its parameter", kiln(*train, "tweedie", *CPU, code=2)[1])
         kiln("glm", self.path("count.csv"), "--target", "y", "--link", "power", *CPU, code=2)
         shares = self.write("shares.csv", "x,y\n1,0.2\n2,0.4\n3,0.5\n")
         error = kiln("glm", shares, "--target", "y", "--link", "log", "--family", "beta", "--precision", 5,

@@ -1,0 +1,179 @@
+/* A family's parameter by maximum likelihood: the root of the profile likelihood's derivative in t = log of
+ * the parameter. At the best means for a parameter their own derivatives are 0, so that only what the
+ * parameter does by itself is left, which with r = 1 / alpha, nu = 1 - mu and psi the digamma function is
+ *   negative binomial  -r s (psi(y + r) - psi(r) - log(1 + mu / r) + (mu - y) / (r + mu))
+ *   beta               P s (psi(P) - mu psi(P mu) - nu psi(P nu) + mu log y + nu log(1 - y)) */
+#include "algorithms/run/run.h"
+
+static const char call[] = "kiln_glm_estimate";
+
+static double digamma(double x) {
+    double sum = 0;
+    for (; x < 16; x++) sum -= 1 / x;
+    const double q = 1 / (x * x);
+    return sum + log(x) - 1 / (2 * x) -
+           q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q / 132))));
+}
+
+/* psi(y + r) - psi(r), without a difference of large numbers for counts. */
+static double digamma_step(double y, double r) {
+    double sum = 0;
+    if (!(y < 256 && y == floor(y))) return digamma(y + r) - digamma(r);
+    for (double k = 0; k < y; k++) sum += 1 / (r + k);
+    return sum;
+}
+
+static double slope_of_row(kiln_family family, double parameter, double y, double mu) {
+    const double r = 1 / parameter, p = parameter, nu = 1 - mu;
+    if (family == KILN_BETA)
+        return p * (digamma(p) - mu * digamma(p * mu) - nu * digamma(p * nu) + mu * log(y) + nu * log1p(-y));
+    return -r * (digamma_step(y, r) - log1p(mu / r) + (mu - y) / (r + mu));
+}
+
+struct estimate {
+    const kiln_matrix *X, *y;
+    kiln_glm_options options; /* parameter: the last one */
+    kiln_matrix *w, *b, *Eta;
+    double *targets, *means, *weights; /* of the rows */
+    int64_t m;
+};
+
+/* The derivative with respect to t, at the best means for exp(t). */
+static kiln_status slope_at(double *slope, struct estimate *of, double t) {
+    kiln_status status;
+    const double one = 1;
+    double b = 0;
+    kiln_report report = {.size = sizeof report};
+    of->options.parameter = exp(t);
+    TRY(kiln_glm(of->w, of->b, of->X, of->y, &of->options, &report));
+    const bool cancelled = report.stopped_by == KILN_STOP_CANCELLED, converged = report.converged;
+    kiln_report_free(&report);
+    if (cancelled) return ki_fail(KILN_ERR_CANCELLED, "%s: cancelled", call);
+    if (!converged)
+        return ki_fail(KILN_ERR_DATA, "%s: the fit for the parameter %g did not converge", call, exp(t));
+    of->options.warm_start = 1;
+    const kiln_loss loss = {.kind = KILN_LOSS_GLM,
+                            .family = of->options.family,
+                            .link = of->options.link,
+                            .parameter = of->options.parameter,
+                            .link_power = of->options.link_power};
+    if (of->b) TRY(ki_vector_get(&b, of->b));
+    TRY(kiln_fill(of->Eta, b));
+    if (of->options.offset) TRY(kiln_combine(of->Eta, &one, of->Eta, &one, of->options.offset));
+    TRY(kiln_multiply(of->Eta, 1, KILN_PLAIN, of->X, of->w, 1, of->Eta));
+    TRY(kiln_loss_mean(of->Eta, &loss, of->Eta));
+    TRY(ki_vector_get(of->means, of->Eta));
+    *slope = 0;
+    for (int64_t i = 0; i < of->m; i++)
+        if (of->weights[i] > 0)
+            *slope +=
+                of->weights[i] * slope_of_row(loss.family, loss.parameter, of->targets[i], of->means[i]);
+done:
+    return status;
+}
+
+struct bracket {
+    double low, high, at_low, at_high; /* t, and the slopes there: positive, not positive */
+};
+
+/* From the start outwards: the likelihood rises below the best and falls above it. */
+static kiln_status find_bracket(struct bracket *bracket, struct estimate *of, double start) {
+    kiln_status status;
+    const double most = log(1e7);
+    double t = start, step = 0.5, slope;
+    TRY(slope_at(&slope, of, t));
+    const bool up = slope > 0;
+    bracket->low = bracket->high = t;
+    bracket->at_low = bracket->at_high = slope;
+    while (fabs(t) < most) {
+        t = fmax(-most, fmin(t + (up ? step : -step), most));
+        step *= 2;
+        TRY(slope_at(&slope, of, t));
+        if (slope > 0) {
+            bracket->low = t;
+            bracket->at_low = slope;
+        } else {
+            bracket->high = t;
+            bracket->at_high = slope;
+        }
+        if (up != (slope > 0)) goto done;
+    }
+    ki_fail(KILN_ERR_DATA, "%s: the likelihood rises as far as the parameter goes, to %g", call, exp(t));
+    status = ki_hint(of->options.family == KILN_BETA ? "are the targets fitted exactly?"
+                     : up ? "leave rows of huge targets out, or take another family"
+                          : "the targets vary no more than the poisson family says");
+done:
+    return status;
+}
+
+/* The secant's point, but where that hardly moves an end the middle (Dowell and Jarratt, BIT 11, 1971). */
+static kiln_status find_root(double *root, struct estimate *of, struct bracket *bracket) {
+    enum { STEPS = 100 };
+    kiln_status status = KILN_OK;
+    int side = 0;
+    double t = bracket->low, slope;
+    for (int i = 0; i < STEPS && bracket->high - bracket->low > 1e-10; i++) {
+        const double former = t, rise = bracket->at_low, fall = bracket->at_high;
+        t = bracket->low + (bracket->high - bracket->low) * rise / (rise - fall);
+        if (i > 0 && fabs(t - former) < 1e-11) break;
+        TRY(slope_at(&slope, of, t));
+        if (slope == 0) break;
+        if (slope > 0) {
+            bracket->low = t;
+            bracket->at_low = slope;
+            if (side > 0) bracket->at_high /= 2;
+            side = 1;
+        } else {
+            bracket->high = t;
+            bracket->at_high = slope;
+            if (side < 0) bracket->at_low /= 2;
+            side = -1;
+        }
+    }
+    *root = t;
+done:
+    return status;
+}
+
+kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kiln_matrix *y,
+                              const kiln_glm_options *options) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    struct estimate of = {.X = X, .y = y};
+    struct bracket bracket = {0};
+    double t;
+    if (!parameter || !X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: parameter, X or y is NULL", call);
+    TRY(KI_TAKE(kiln_glm_options, &of.options, options));
+    if (of.options.family != KILN_NEGATIVE_BINOMIAL && of.options.family != KILN_BETA)
+        return ki_fail(KILN_ERR_UNSUPPORTED,
+                       "%s: the families negative-binomial and beta have a parameter "
+                       "that is estimated",
+                       call);
+    if (!(of.options.parameter >= 0) || isinf(of.options.parameter))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: the start (kiln_glm_options.parameter) is %g", call,
+                       of.options.parameter);
+    of.m = kiln_matrix_rows(X);
+    const double start = of.options.parameter > 0 ? log(of.options.parameter) : 0;
+    of.options.control = ki_checkpoint_apart(&of.options.control); /* that is of a single fit */
+    of.options.standard_errors = NULL;
+    of.options.warm_start = 0;
+    of.w = ki_arena_model(&arena, X, kiln_matrix_cols(X), 1);
+    if (!of.options.no_intercept) of.b = ki_arena_model(&arena, X, 1, 1);
+    of.Eta = ki_arena_rows(&arena, X, 1);
+    of.targets = ki_arena_doubles(&arena, of.m);
+    of.means = ki_arena_doubles(&arena, of.m);
+    of.weights = ki_arena_doubles(&arena, of.m);
+    TRY(arena.status);
+    TRY(ki_check_matrix(call, "y", y, X, of.m, 1));
+    TRY(ki_vector_get(of.targets, y));
+    for (int64_t i = 0; i < of.m; i++) of.weights[i] = 1;
+    if (of.options.weights) {
+        TRY(ki_check_matrix(call, "weights", of.options.weights, X, of.m, 1));
+        TRY(ki_vector_get(of.weights, of.options.weights));
+    }
+    TRY(find_bracket(&bracket, &of, start));
+    TRY(find_root(&t, &of, &bracket));
+    *parameter = exp(t);
+done:
+    return ki_arena_free(&arena, status);
+}
