@@ -77,8 +77,8 @@ family | str | "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial", "
 link | str | "default", "identity", "log", "logit", "probit", "cloglog", "cauchit", "sqrt", "inverse",
     "inverse-squared" or "power".
 TweedieRegressor.link | str | "identity", "log", or "auto", which is "identity" for power 0 and below.
-parameter | float | What the family has beside its mean: Tweedie's power, the negative binomial's alpha,
-    beta's precision.
+parameter | float or "estimate" | What the family has beside its mean: Tweedie's power, the negative
+    binomial's alpha, beta's precision; "estimate": of the latter two the most likely.
 link_power | float | The exponent of the link "power".
 power | float | The power of the variance: 0 is Gaussian, 1 Poisson, 2 gamma, 3 inverse Gaussian, between
     1 and 2 amounts with many zeros.
@@ -219,7 +219,7 @@ Estimator | - | n_features_in_, feature_names_in_, n_iter_, converged_, objectiv
 _Linear | - | coef_, intercept_
 LinearRegression | - | rank_, singular_
 Ridge | - | solver_
-GeneralizedLinearRegressor | - | standard_errors_, intercept_error_
+GeneralizedLinearRegressor | - | standard_errors_, intercept_error_, parameter_
 ElasticNet | - | dual_gap_, sparse_coef_
 _Classifier | - | classes_
 RidgeCV | - | alpha_, best_score_, scores_, cv_results_
@@ -263,6 +263,7 @@ solver_ | str | The solver that ran.
 standard_errors_ | array of shape (n_features,) | The coefficients' standard errors, with
     standard_errors=True.
 intercept_error_ | float | The intercept's standard error.
+parameter_ | float | The parameter of the family that was found, with parameter="estimate".
 dual_gap_ | float, or array of shape (n_targets,) | optimality_gap_ over the weight of the rows.
 sparse_coef_ | sparse matrix of shape (n_targets, n_features) | coef_ as a sparse matrix.
 classes_ | array of shape (n_classes,) | The classes in ascending order.
