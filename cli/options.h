@@ -28,7 +28,7 @@ struct settings {
     double checkpoint_every, time_limit;
     bool probabilities, decision;
     const char *format, *parts, *target, *target_file, *vocabulary, *to, *targets_to;
-    const char *source, *weight;                               /* columns of a list, beside target */
+    const char *source, *weight;                                       /* columns of a list, beside target */
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
     const char *missing, *missing_words, *unseen, *extra_columns;
     bool decimal_comma;
@@ -128,9 +128,8 @@ struct option {
     unsigned verbs;      /* VERB_BITs */
     const char *value;   /* what help calls its value */
     const char *choices; /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
-    const char *
-        standard; /* the default, as help shows it, and where verbs have others these: "0; logreg 1"; NULL:
-                   * none */
+    /* The default, as help shows it, and where verbs have others these: "0; logreg 1"; NULL: none. */
+    const char *standard;
     double least, most;
     const char *help;
     size_t offset; /* in its place */

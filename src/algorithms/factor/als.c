@@ -13,7 +13,7 @@
 #include "algorithms/factor/entries.h"
 
 enum { MOST = 1024 }; /* columns of A, as of kiln_factor_solve */
-#define COUNTED 0.1 /* a row's penalty for each of its entries, in their deviation */
+#define COUNTED 0.1   /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
     struct ki_run run;
