@@ -141,6 +141,7 @@ KILN_API void kiln_report_free(kiln_report *report);
  *   hits    "eigenvalue_error"  as kiln_hits' comment has it
  *           "weighted"       1: links have weights other than 1, and they count; else 0
  *   pagerank "error_bound", "dangling_mass"  as kiln_pagerank's comment has them; "weighted"  as of hits
+ *   logreg, svm "rank"       without a penalty, where columns seemed to depend on each other: as of linreg
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
  *           "different"      where centres have none: X's different rows of weight above 0, K at most
@@ -170,7 +171,7 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  *                     a column's spread is within 16 units of what its type resolves at its mean. It counts
  *                     as constant: its coefficient is 0 under an
  *                     intercept
- *   rank              linreg with l2 = 0, glm without a penalty: columns depend on each other
+ *   rank              linreg, logreg, svm, glm without a penalty: columns depend on each other
  *   clusters          kmeans: fewer different rows than clusters
  *   zero-factors      als, sfa: the penalty leaves nothing of the factors */
 KILN_API const char *kiln_report_warning(const kiln_report *report, int64_t i, const char **name,
