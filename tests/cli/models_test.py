@@ -751,16 +751,17 @@ class Validation(Models):
         groups = "x,g,y\n" + "".join(f"{x},{'ab'[g]},{int(g or y)}\n" for x, g, y in turns)
         for arguments in (("logreg", "--l2", 0), ("glm", "--family", "binomial")):
             names, error = fit("groups.csv", groups, *arguments)
-            self.assertEqual(names, ["quasi-separated"])
+            self.assertEqual(names, ["quasi-separated", "rank"])
+            self.assertNotIn("depend on each other", error)
             self.assertIn("10 of 110 rows are told apart", error)
             self.assertIn("hint: a penalty (--l2)", error)
         zeros = "x,g,y\n" + "".join(f"{x},{'ab'[g]},{0 if g else y}\n" for x, g, y in turns)
-        self.assertEqual(fit("zeros.csv", zeros, "glm", "--family", "poisson")[0], ["zeros"])
+        self.assertEqual(fit("zeros.csv", zeros, "glm", "--family", "poisson")[0], ["zeros", "rank"])
         self.assertEqual(fit("groups.csv", groups, "glm", "--family", "binomial", "--l2", 0.1)[0], [])
         self.assertNotIn("depend on each other", fit("groups.csv", groups, "linreg")[1])
         twice = "x,z,g,y\n" + "".join(f"{x},{2 * x},{'ab'[g]},{y}\n" for x, g, y in turns)
-        for verb in ("linreg", "glm"):
-            self.assertIn("2 of 4 say all", fit("twice.csv", twice, verb)[1])
+        for verb, *more in (("linreg",), ("glm",), ("logreg", "--l2", 0), ("svm", "--l2", 0)):
+            self.assertIn("2 of 4 say all", fit("twice.csv", twice, verb, *more)[1])
 
 
 class PageRank(Models):
