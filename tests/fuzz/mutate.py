@@ -584,8 +584,8 @@ def begin_checkpoints(run, data):
                       ["svm", data["table"], "--target", "k", "--missing", "mean", "--ignore", "x"],
                       ["glm", data["table"], "--target", "y", "--family", "poisson", "--missing", "mean"],
                       ["hits", data["graph"]], ["hits", data["words"], "--solver", "lobpcg"],
-                      ["pagerank", data["graph"]], ["kmeans", data["points"], "-k", "3", "--restarts", "3",
-                                                    "--init", "random"],
+                      ["pagerank", data["graph"]],
+                      ["kmeans", data["spread"], "-k", "3", "--restarts", "3", "--init", "random"],
                       ["kmeans", data["points"], "-k", "3", "--batch", "4"],
                       ["mds", data["points"], "--restarts", "2"],
                       ["mds", data["points"], "--metric", "ordinal"],
@@ -613,6 +613,9 @@ def begin_models(run):
     graph = run.write("graph.edges", b"a b\nb c\nc a\na c\n")
     points = run.write("points.csv",
                        ("a,b,c\n" + "".join(f"{i % 4},{i * i % 5},{i % 3}\n" for i in range(12))).encode())
+    # K-Means needs more than two iterations here, whatever rows it starts from.
+    spread = run.write("spread.csv", ("a,b,c\n" + "".join(f"{i * i % 97},{i * i * i % 89},{i % 83}\n"
+                                                          for i in range(200))).encode())
     ratings = run.write("ratings.mtx", ("%%MatrixMarket matrix coordinate real general\n6 5 12\n" +
                                         "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 5 + 1}\n"
                                                 for i in range(12))).encode())
@@ -645,8 +648,8 @@ def begin_models(run):
             sys.exit(f"mutate: cannot make a model: {arguments}")
         with open(run.path(f"{i}.kiln"), "rb") as file:
             made.append(file.read())
-    return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "ratings": ratings,
-                  "rated": rated, "words": words}
+    return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "spread": spread,
+                  "ratings": ratings, "rated": rated, "words": words}
 
 
 FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file,
