@@ -19,6 +19,7 @@ from ._library import ArgumentError, DataError, ffi, lib
 
 _MOST = 4096  # rows or columns, the lesser: a Gram matrix of 128 MiB
 _BLOCK = 1 << 25  # doubles of one block of singular vectors, or of the penalties' predictions
+_FAR = 100  # times a column's variance, the square of its mean, from which on it is centred before products
 _LOST = "X or y contains NaN or infinity, or products of theirs overflow."
 
 
@@ -35,10 +36,26 @@ class _Rows:
     """X about its means, its rows times the roots of their weights."""
 
     def __init__(self, X: Matrix, weights: Any, intercept: bool) -> None:
-        self.X, self.roots = X, np.sqrt(weights)
+        self.X, self.weights, self.roots = X, weights, np.sqrt(weights)
         self.total = float(weights.sum())
-        self.mean = self._across(weights) / self.total if intercept else np.zeros(X.shape[1])
+        self.intercept = intercept
+        self.mean = self._means() if intercept else np.zeros(X.shape[1])
+        if intercept and len(far := self._far()):
+            self.X = _less(X, far, self.mean[far])
+            self.mean = self._means()  # what rounding left of them, and the others
         self.epsilon = float(np.finfo(X.dtype).eps)
+
+    def _means(self) -> Any:
+        return self._across(self.weights) / self.total
+
+    def _far(self) -> Any:
+        """The columns whose means are so much larger than their spread that a product takes its digits."""
+        X = self.X
+        made = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
+        along = matrix(as_columns(self.weights, X.dtype), X.device)
+        X.device.call(lib.kiln_gram_diagonal, made.pointer, X.pointer, along.pointer)
+        squares, means = made.numpy()[:, 0].astype(np.float64), self.total * self.mean**2
+        return np.flatnonzero((means > 0) & (squares - means < means / _FAR))
 
     def _across(self, rows: Any) -> Any:
         found = multiply(self.X, as_columns(rows, self.X.dtype), transposed=True)
@@ -57,7 +74,7 @@ class _Rows:
                                 f"or columns, and X is {rows} x {columns}: give a number of folds, cv=5")
         if columns > rows:
             values, vectors = _eigen(self._of_rows())
-            kept = values > 64 * rows * self.epsilon * values.max(initial=0)
+            kept = values > 64 * rows * np.finfo(np.float64).eps * values.max(initial=0)
             yield vectors[:, kept], values[kept]
             return
         values, vectors = _eigen(self._of_columns())
@@ -76,12 +93,32 @@ class _Rows:
         return made.numpy().astype(np.float64)
 
     def _of_rows(self) -> Any:
-        host = self.X.numpy()
-        products = host @ host.T
-        products = (products.toarray() if hasattr(products, "toarray") else products).astype(np.float64)
-        towards = np.asarray(host @ self.mean, np.float64).reshape(-1)
-        products += self.mean @ self.mean - towards - towards[:, None]
+        host = self.X.numpy().astype(np.float64)
+        mean = host.T @ self.weights / self.total if self.intercept else self.mean  # of more digits
+        if self.X.sparse:
+            products, towards = (host @ host.T).toarray(), host @ mean
+            products += mean @ mean - towards - towards[:, None]
+        else:
+            host -= mean
+            products = host @ host.T
         return products * np.outer(self.roots, self.roots)
+
+
+def _less(X: Matrix, far: Any, means: Any) -> Matrix:
+    """X less the means of these columns, in numbers of its type. A sparse X stays sparse: nearly all rows
+    have entries in a column so far from 0."""
+    if not X.sparse:
+        host = X.numpy()
+        host[:, far] -= means.astype(X.dtype)
+        return matrix(host, X.device)
+    import scipy.sparse
+
+    host = X.numpy().tocsc()
+    full = scipy.sparse.csc_array(host[:, far].toarray() - means.astype(X.dtype))
+    kept = np.ones(X.shape[1], bool)
+    kept[far] = False
+    order = np.argsort(np.concatenate([np.flatnonzero(kept), far]))
+    return matrix(scipy.sparse.hstack([host[:, kept], full], format="csc")[:, order].tocsr(), X.device)
 
 
 def _eigen(gram: Any) -> tuple[Any, Any]:

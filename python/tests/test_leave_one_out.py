@@ -57,6 +57,22 @@ def test_columns_that_depend_on_each_other():
         assert ours.best_score_ == pytest.approx(theirs.best_score_, rel=1e-5)
 
 
+@pytest.mark.parametrize("X", [LONG, WIDE], ids=["long", "wide"])
+@pytest.mark.parametrize("type_, mean, allowed",
+                         [("float32", 1e3, 1e-5), ("float64", 1e3, 1e-9), ("float64", 1e8, 1e-9)])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.filterwarnings("ignore::kiln.ConvergenceWarning")  # of the fit that follows, on X as it is
+def test_columns_far_from_zero(X, type_, mean, allowed, form):
+    """They are judged by how they spread, as scikit-learn judges the same columns less their means."""
+    X = (X + mean * (np.arange(X.shape[1]) != 3)).astype(type_)
+    for weights in (np.ones(40), WEIGHTS):
+        ours = kiln.RidgeCV(ALPHAS, store_cv_results=True, device="cpu").fit(form(X), Y, weights)
+        centred = X.astype(np.float64)
+        centred -= np.average(centred, axis=0, weights=weights)
+        theirs = peer.RidgeCV(ALPHAS, store_cv_results=True, gcv_mode="svd").fit(centred, Y, weights)
+        np.testing.assert_allclose(ours.scores_[0], -theirs.cv_results_.mean(axis=(0, 1)), rtol=allowed)
+
+
 def test_what_is_refused(tmp_path):
     for options, text in [({"alphas": [0.0, 1.0]}, "alphas"), ({"standardize": True}, "cv=5"),
                           ({"cv": 5, "store_cv_results": True}, "cv=None"),
