@@ -61,7 +61,7 @@ def test_columns_that_depend_on_each_other():
 @pytest.mark.parametrize("type_, mean, allowed",
                          [("float32", 1e3, 1e-5), ("float64", 1e3, 1e-9), ("float64", 1e8, 1e-9)])
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.filterwarnings("ignore::kiln.ConvergenceWarning")  # of the fit that follows, on X as it is
+@pytest.mark.filterwarnings("ignore:RidgeCV did not converge")  # of the fit that follows, on X as it is
 def test_columns_far_from_zero(X, type_, mean, allowed, form):
     """They are judged by how they spread, as scikit-learn judges the same columns less their means."""
     X = (X + mean * (np.arange(X.shape[1]) != 3)).astype(type_)
