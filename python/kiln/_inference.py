@@ -31,7 +31,8 @@ class Inference:
     names : list of str
     params, bse, tvalues, pvalues : arrays (n_coefficients,)
         Coefficients, standard errors, their quotients, probabilities of both tails. A column that depends on
-        those before it has coefficient 0 and NaN.
+        those before it has coefficient 0 and NaN; all errors are NaN where the dispersion is to be estimated
+        and there are no more rows than parameters.
     figures : dict
         Every figure by its name in kiln/inference.h: "log_likelihood", "dispersion", ...
     nobs, df_model, df_resid, scale, llf, aic, bic, deviance, null_deviance, pearson_chi2 : floats
@@ -47,6 +48,7 @@ class Inference:
             raise ArgumentError(f"cov_type must be one of {list(_KINDS)}, got {cov_type!r}")
         if (groups is not None) != (cov_type == "cluster"):
             raise ArgumentError("groups belong to cov_type='cluster', which needs them")
+        _refuse_other_data(model, sample_weight, offset)
         X = model._validate(X, reset=False)
         sample_weight = model._weights(sample_weight, X)
         self._X = operand = matrix(X, model._place(X))
@@ -90,8 +92,10 @@ class Inference:
         row, rows = struct("kiln_coefficient"), []
         for i in range(lib.kiln_inference_count(self._made)):
             check(lib.kiln_inference_coefficient(row, self._made, i, level))
-            rows.append((row.value, row.error, row.statistic, row.p, row.low, row.high))
-        return np.array(rows).T
+            rows.append((row.value, row.error, row.statistic, row.p, row.low, row.high, row.dependent))
+        *columns, dependent = np.array(rows).T
+        self._dependent = dependent > 0
+        return np.array(columns)
 
     # ------------------------------------------------------------------------------------------ figures
 
@@ -135,7 +139,11 @@ class Inference:
 
     def get_prediction(self, X: Any, offset: Any = None, *, alpha: float = 0.05) -> Prediction:
         """Means of new rows with their standard errors, and intervals that hold 1 - alpha: those of the
-        linear predictor through the link, so that they stay in the link's range."""
+        linear predictor through the link, so that they stay in the link's range. offset (n_samples,): needed
+        where fit() had one, zeros for none."""
+        if self._operands["offset"] is not None and offset is None:
+            raise ArgumentError("the model was fitted with an offset: get_prediction() needs the rows' offset "
+                                "too, zeros for none")
         operand = matrix(self._model._validate(X, reset=False), self._X.device, self._X.dtype)
         made = Matrix.empty(operand.device, (operand.shape[0], 6), operand.dtype)
         added = None if offset is None else beside(operand, offset)
@@ -222,10 +230,11 @@ class Summary:
         return "", "coef", "std err", statistic, f"P>|{statistic}|", *self._sides
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [(name, f"{value:.6g}", *(("", "", "depends on", "columns", "before it") if math.isnan(error) else
+        return [(name, f"{value:.6g}", *(("", "", "depends on", "columns", "before it") if dependent else
                                          (f"{error:.6g}", f"{ratio:.3f}", f"{p:.3g}", f"{low:.6g}",
                                           f"{high:.6g}")))
-                for name, (value, error, ratio, p, low, high) in zip(self._of.names, self._columns.T)]
+                for name, (value, error, ratio, p, low, high), dependent in zip(
+                    self._of.names, self._columns.T, self._of._dependent)]
 
     def as_text(self) -> str:
         """Lines of a fixed width."""
@@ -261,6 +270,17 @@ class Summary:
         return self.as_text()
 
     __repr__ = __str__
+
+
+def _refuse_other_data(model: Any, sample_weight: Any, offset: Any) -> None:
+    """Statistics are those of the optimum, which a fit with other weights or another offset has elsewhere."""
+    name = type(model).__name__
+    if getattr(model, "_offset", False) and offset is None:
+        raise ArgumentError(f"this {name} was fitted with an offset: inference() needs the same offset")
+    if not getattr(model, "_offset", False) and offset is not None:
+        raise ArgumentError(f"this {name} was fitted without an offset: inference() takes none")
+    if model._had_weights() and sample_weight is None:
+        raise ArgumentError(f"this {name} was fitted with sample_weight: inference() needs the same weights")
 
 
 def _level(alpha: float) -> float:

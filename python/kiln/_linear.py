@@ -18,7 +18,7 @@ from ._base import Estimator, as_columns, beside, host_vector, not_negative, row
 from ._dlpack import on_cuda, to_host
 from ._library import ArgumentError, ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
-from ._solve import Report, choice, together
+from ._solve import Report, algorithm_options, choice, solve, together
 from ._words import warn
 
 if TYPE_CHECKING:
@@ -116,6 +116,14 @@ class _Linear(Estimator):
 
     def _inferred_title(self) -> str:
         return type(self).__name__
+
+    def _had_weights(self) -> bool:
+        """Whether the fit had weights of the rows, as far as is known."""
+        try:
+            options = json.loads(self._account().get("options", "{}"))
+        except ValueError:
+            return False
+        return isinstance(options, dict) and bool(options.get("weights") or options.get("weights_file"))
 
     def _refuse_penalty(self, penalised: bool, how: str) -> None:
         if getattr(self, "positive", False):
@@ -413,17 +421,14 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
         parameter = self.parameter_ if self.parameter == "estimate" else self.parameter
         return self.family, self.link, float(parameter), self.link_power
 
-    def _estimate(self, X: Matrix, y: Any, sample_weight: Any, offset: Any, penalties: dict[str, float]) -> float:
-        """The family's parameter with the largest likelihood."""
-        self.parameter_ = 0.0
+    def _estimate(self, X: Matrix, y: Any, sample_weight: Any, options: dict[str, Any]) -> float:
+        """The family's parameter with the largest likelihood, of fits with these options."""
         made = ffi.new("double *")
-        parts = {"weights": sample_weight, "offset": offset}
-        operands = {name: beside(X, part) for name, part in parts.items() if part is not None}
         target = beside(X, y)
-        options = struct("kiln_glm_options", no_intercept=int(not self.fit_intercept),
-                         **{name: part.pointer for name, part in operands.items()},
-                         **penalties, **_fields(self._distribution()))
-        X.device.call(lib.kiln_glm_estimate, made, X.pointer, target.pointer, options)
+        own = self._settings(X, sample_weight, options)
+        solve(X.device, lambda *parts: lib.kiln_glm_estimate(made, *parts[:-1]), [X.pointer, target.pointer],
+              algorithm_options("glm", own), verbose=self.verbose, callback=getattr(self, "callback", None),
+              names=self._vocabulary(), beforehand=True)
         return float(made[0])
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
@@ -439,18 +444,26 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
                              f"1]. Got {ratio!r} instead.")
         self._total = total
         penalties = {"l2": self.alpha * (1 - ratio) * total, "l1": self.alpha * ratio * total}
-        if getattr(self, "parameter", None) == "estimate":
+        options = {**penalties, "offset": offset}
+        distribution, estimated = None, getattr(self, "parameter", None) == "estimate"
+        if estimated:
             X = matrix(X, self._place(X))
-            self.parameter_ = self._estimate(X, y, sample_weight, offset, penalties)
-        self._shape(y, *self._train(X, y, sample_weight, 1, **penalties, offset=offset,
+            start = self.family, self.link, 0.0, self.link_power
+            found = self._estimate(X, y, sample_weight, {**options, **self._family(start)})
+            distribution = self.family, self.link, found, self.link_power
+        self._shape(y, *self._train(X, y, sample_weight, 1, **options,
                                     standard_errors=getattr(self, "standard_errors", False) or None,
-                                    **self._family()))
+                                    **self._family(distribution)))
+        self.__dict__.pop("parameter_", None)
+        if estimated:
+            self.parameter_ = found
         self._offset, self._fitted = offset is not None, self._distribution()
         return self
 
-    def _family(self) -> dict[str, Any]:
+    def _family(self, distribution: tuple[str, str, float, float] | None = None) -> dict[str, Any]:
         """The options that say what is fitted, and until when."""
-        return {**_fields(self._distribution()), "tolerance": self.tol, "max_iterations": self.max_iter}
+        return {**_fields(distribution or self._distribution()), "tolerance": self.tol,
+                "max_iterations": self.max_iter}
 
     def _of_fit(self) -> tuple[str, str, float, float]:
         """The distribution that coef_ belongs to."""
@@ -467,7 +480,8 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
         return eta if offset is None else eta + _offsets(offset, len(eta))
 
     def _inferred_target(self, y: Any) -> Any:
-        self._refuse_penalty(self.alpha > 0, "alpha must be 0")
+        # of cross-validation alpha_; NaN where a file does not say it
+        self._refuse_penalty(getattr(self, "alpha_", getattr(self, "alpha", 0.0)) != 0, "alpha must be 0")
         return y
 
     def _inferred_loss(self) -> dict[str, Any]:

@@ -152,15 +152,16 @@ def _progress(user: Any, now: Any) -> int:
 
 def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0,
           callback: Callback | None = None, names: Mapping[str, str] | None = None,
-          mapped: bool = False) -> Report:
+          mapped: bool = False, beforehand: bool = False) -> Report:
     """function(*operands, options, report) on a device, with C operands; the report, which is also told where
     it ends early. names: the caller's parameters by the library's fields, for messages. mapped: X stays in
-    its file on purpose, so that no budget is too small for it."""
+    its file on purpose, so that no budget is too small for it. beforehand: a checkpoint is of the run after
+    this one."""
     outer = getattr(running, "watch", None)  # a callback may train a model itself
     report = struct("kiln_report")
     options.control.progress = _progress
     kept = getattr(running, "checkpoint", None)
-    if kept is not None and outer is None:
+    if kept is not None and outer is None and not beforehand:
         options.control = kept.take(options.control)
     watch = running.watch = _Watch(verbose, callback)
     try:

@@ -203,6 +203,40 @@ def test_refusals():
         beta.inference(X, special.expit(ETA), cov_type="HC0")
 
 
+def test_data_are_those_of_the_fit():
+    """A model with an offset or weights has its optimum with these alone."""
+    y, offset = CASES["poisson"][2], np.linspace(-1, 1, M)
+    model = kiln.PoissonRegressor(alpha=0, tol=1e-13, device="cpu").fit(X, y, WEIGHTS, offset)
+    with pytest.raises(kiln.ArgumentError, match="with an offset"):
+        model.inference(X, y, WEIGHTS)
+    with pytest.raises(kiln.ArgumentError, match="with sample_weight"):
+        model.inference(X, y, offset=offset)
+    their = sm.GLM(y, E, family=F.Poisson(), offset=offset, var_weights=WEIGHTS).fit(tol=1e-14)
+    ours = model.inference(X, y, WEIGHTS, offset)
+    near([*ours.bse, ours.llf], [*their.bse, their.llf])
+    with pytest.raises(kiln.ArgumentError, match="with an offset"):
+        ours.get_prediction(X[:3])
+    near(ours.get_prediction(X[:3], offset[:3]).mean, model.predict(X[:3], offset[:3]))
+    with pytest.raises(kiln.ArgumentError, match="without an offset"):
+        fitted("poisson")[0].inference(X, y, offset=offset)
+
+
+def test_penalties_of_cross_validation():
+    y = CASES["gaussian"][2]
+    for model in (kiln.GeneralizedLinearRegressorCV(alphas=[1.0], device="cpu"), kiln.LassoCV(alphas=[0.1]),
+                  kiln.ElasticNetCV(alphas=[0.1])):
+        with pytest.raises(kiln.ArgumentError, match="without a penalty"):
+            model.fit(X, y).inference(X, y)
+    none = kiln.GeneralizedLinearRegressorCV(alphas=[0.0], tol=1e-12, device="cpu").fit(X, y)
+    near(none.inference(X, y).bse, sm.OLS(y, E).fit().bse)
+
+
+def test_as_many_parameters_as_rows():
+    few, y = X[:4, [0, 1, 3]], CASES["gaussian"][2][:4]
+    lines = str(kiln.LinearRegression(device="cpu").fit(few, y).inference(few, y).summary())
+    assert "nan" in lines and "depends on" not in lines
+
+
 def test_distributions():
     for degrees in (1, 2.5, 7, 40, 1e3, 1e6, np.inf):
         t = np.array([1e-3, 0.5, 1.7, 4, 20.0])
@@ -232,9 +266,34 @@ def test_estimated_parameters():
     their = BetaModel(shares, Z).fit(disp=0, maxiter=500, method="newton")
     near(model.parameter_, np.exp(their.params[-1]), 1e-6)
     near(model.inference(X, shares).llf, their.llf)
-    even = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", device="cpu")
+    even = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", device="cpu").fit(X, y)
+    known = even.parameter_
     with pytest.raises(kiln.DataError, match="vary no more"):
         even.fit(X, np.full(M, 3.0) + np.arange(M) % 2)
+    assert even.parameter_ == known
+
+
+def test_estimates_are_of_the_problem_that_is_fitted():
+    """With a penalty of scaled columns, too: the derivative at the fit's own means is 0 there."""
+    y = CASES["negative-binomial"][2]
+    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", alpha=0.3, standardize=True,
+                                            tol=1e-12, device="cpu").fit(X, y)
+
+    def likelihood(alpha):
+        return stats.nbinom.logpmf(y, 1 / alpha, 1 / (1 + alpha * mu)).sum()
+
+    mu, alpha, step = model.predict(X), model.parameter_, 1e-3
+    slope, curve = (likelihood(alpha + step) - likelihood(alpha - step)) / (2 * step), (
+        likelihood(alpha + step) - 2 * likelihood(alpha) + likelihood(alpha - step)) / step**2
+    assert abs(slope / curve) < 1e-4 * alpha
+    seen = []
+    model.callback = lambda now: bool(seen.append(now)) or len(seen) > 2
+    with pytest.raises(kiln.KilnError, match="cancelled"):
+        model.fit(X, y)
+    assert model.parameter_ == alpha
+    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", max_iter=1, device="cpu")
+    with pytest.raises(kiln.DataError, match="did not converge"):
+        model.fit(X, y)
 
 
 def test_formulas():
