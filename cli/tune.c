@@ -38,7 +38,7 @@ static int make_operands(struct run *run, struct tune *tune) {
     for (int i = 0; i < (samples ? 2 : 3); i++)
         if (kiln_matrix_dense(made[i], run->device, work->type, rows[i], cols[i], NULL) != KILN_OK ||
             kiln_fill_random(*made[i], KILN_UNIFORM, (uint64_t)run->settings->seed,
-                             (uint64_t)(STREAM_MADE + 1 + i)) != KILN_OK)
+                             (uint64_t)STREAM_MADE + 1 + (uint64_t)i) != KILN_OK)
             return fail_library(WORKING);
     if (samples && kiln_matrix_like(&tune->w, tune->X, KILN_TYPE_DEFAULT, NULL) != KILN_OK)
         return fail_library(WORKING);
