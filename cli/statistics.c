@@ -94,24 +94,41 @@ static int check_options(struct statistics *s) {
     return 0;
 }
 
-/* A model's own words, where statistics would not be those of its coefficients. */
-static int check_model(const struct statistics *s, const char *path) {
-    json_t *used = model_options(s->p.model);
+/* How it was trained: what is not said is not known to be none. */
+static int check_training(const struct statistics *s, const json_t *used, const char *path) {
     const double l2 = json_number_value(json_object_get(used, "l2")),
                  l1 = json_number_value(json_object_get(used, "l1"));
-    const bool weighed = json_is_string(json_object_get(used, "class_weight"));
-    json_decref(used);
-    if (s->p.loss.kind != KILN_LOSS_SQUARED && s->p.loss.kind != KILN_LOSS_LOGISTIC &&
-        s->p.loss.kind != KILN_LOSS_GLM)
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, "linreg, glm and logreg of two classes have some",
-                         "%s: statistics are those of a likelihood, which this model has not", path);
+    if (!json_is_number(json_object_get(used, "l2")))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it with kiln, without a penalty",
+                         "%s: its file does not say how it was trained, and errors are those of estimates "
+                         "without a penalty",
+                         path);
     if (l2 > 0 || l1 > 0)
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it with --l2 0",
                          "%s: it was trained with a penalty, and errors are those of estimates without one",
                          path);
-    if (weighed)
+    if (json_is_string(json_object_get(used, "class_weight")))
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it without --class-weight",
                          "%s: with weights of classes the likelihood is that of other data", path);
+    if (json_is_string(json_object_get(used, "offset_file")) && !s->p.offset)
+        return fail_with(KILN_ERR_DATA, READING, "--offset-file FILE, or --offset COLUMN",
+                         "%s: it was trained with an offset, and statistics need the same", path);
+    if (json_is_string(json_object_get(used, "weights_file")) && !s->p.weights)
+        return fail_with(KILN_ERR_DATA, READING, "--weights-file FILE, or --weights COLUMN",
+                         "%s: it was trained with weights of the rows, and statistics need the same", path);
+    return 0;
+}
+
+/* A model's own words, where statistics would not be those of its coefficients. */
+static int check_model(const struct statistics *s, const char *path) {
+    if (s->p.loss.kind != KILN_LOSS_SQUARED && s->p.loss.kind != KILN_LOSS_LOGISTIC &&
+        s->p.loss.kind != KILN_LOSS_GLM)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "linreg, glm and logreg of two classes have some",
+                         "%s: statistics are those of a likelihood, which this model has not", path);
+    json_t *used = model_options(s->p.model);
+    const int code = check_training(s, used, path);
+    json_decref(used);
+    if (code) return code;
     if (!s->p.metrics.made)
         return fail_with(KILN_ERR_DATA, READING,
                          "--target COLUMN names the column, --target-file FILE a file", "%s has no targets",

@@ -354,3 +354,25 @@ def test_tool_says_the_same(tool, tmp_path):
     refused = subprocess.run([tool, "statistics", "m.kiln", "d.csv", "--errors", "cluster"], cwd=tmp_path,
                              capture_output=True, text=True)
     assert refused.returncode == 2 and "no column says what the clusters are" in refused.stderr
+
+
+def test_tool_refuses_what_a_file_does_not_say(tool, tmp_path):
+    """Files of models with a penalty have no options where no solver of libkiln trained them."""
+    y = CASES["gaussian"][2]
+    np.savetxt(tmp_path / "d.csv", np.c_[X, y], delimiter=",", header="a,b,c,d,y", comments="")
+    np.savetxt(tmp_path / "w.txt", WEIGHTS)
+    from sklearn.linear_model import Ridge
+
+    offset = kiln.PoissonRegressor(alpha=0).fit(X, np.round(np.exp(y / 9)), offset=np.zeros(M))
+    for model, says in ((kiln.Ridge(alpha=1000, positive=True).fit(X, y), "does not say how it was trained"),
+                        (kiln.Lasso(positive=True).fit(X, y), "does not say how it was trained"),
+                        (kiln.from_sklearn(Ridge(10).fit(X, y)), "does not say how it was trained"),
+                        (kiln.Ridge(alpha=10).fit(X, y), "with a penalty"), (offset, "with an offset"),
+                        (kiln.LinearRegression().fit(X, y, WEIGHTS), "with weights")):
+        model.save(tmp_path / "m.kiln")
+        words = [tool, "statistics", "m.kiln", "d.csv", "--target", "y", "--device", "cpu", "--json"]
+        refused = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert refused.returncode != 0 and says in refused.stderr, refused.stderr
+    given = subprocess.run([*words, "--weights-file", "w.txt"], cwd=tmp_path, capture_output=True, text=True)
+    near([row["standard_error"] for row in json.loads(given.stdout)["coefficients"]],
+         sm.WLS(y, E, weights=WEIGHTS).fit().bse)
