@@ -84,7 +84,8 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     nodes without links lead, by node or an array (n,). start: by node or an array. scores add up to 1;
     report.figures has "error_bound".
     """
-    graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected)
+    graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected,
+                  unweighted=unweighted)
     a = place(sparse_links(graph.links), device, 60)
     personalize, start = graph.vector(personalize, "personalize"), graph.vector(start, "start")
     teleport = beside(a, personalize)
@@ -120,7 +121,8 @@ def hits(G: Any, *, norm: int = 1, unweighted: bool = False, source: str | None 
     added up. solver: "power", "lobpcg", or "auto", the power iteration, and LOBPCG from where that is slow.
     report.objective is the eigenvalue, and report.figures has "eigenvalue_error", how far it is from one of
     A^T A at most."""
-    graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected)
+    graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected,
+                  unweighted=unweighted)
     a = place(graph.links, device, 40)
     options = algorithm_options("hits", {"norm": norm, "unweighted": unweighted,
                                          "solver": choice("hits", "solver", solver), "tolerance": tol,

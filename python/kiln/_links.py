@@ -8,12 +8,10 @@ import numpy as np
 from ._arrays import Matrix, check_sparse, is_graph, numbers
 from ._columns import as_table
 from ._library import ArgumentError, DataError, UnsupportedError
+from ._roles import columns_by_role
 
-# How the name of a column with the ends of links, or with their weights, begins, or what it is, in any case:
-# as in the tool.
-_WORDS = {"source": ("source", "src", "from", "citing"), "target": ("target", "dst", "dest", "to_", "cited"),
-          "weight": ("weight", "value", "count")}
-_WHOLE = {"source": ("tail",), "target": ("to", "head"), "weight": ()}
+# How the names of columns with the ends of links, and with their weights, begin: as in the tool.
+_WORDS = ("source|src|from|citing|tail$", "target|dst|dest|to_|to$|cited|head$", "weight|value|count")
 
 
 class Graph:
@@ -22,7 +20,7 @@ class Graph:
     polars frames, and of other tables pyarrow's, with a column `node`."""
 
     def __init__(self, G: Any, *, source: str | None = None, target: str | None = None,
-                 weight: str | None = None, undirected: bool = False) -> None:
+                 weight: str | None = None, undirected: bool = False, unweighted: bool = False) -> None:
         self.links, self._kind = G, ""
         self.nodes: Any = None
         self._undirected = undirected
@@ -39,7 +37,7 @@ class Graph:
         elif table is not None and _is_adjacency(table, (source, target)):
             self._of_adjacency(table)
         elif table is not None:
-            self._of_table(table, {"source": source, "target": target, "weight": weight})
+            self._of_table(table, {"source": source, "target": target, "weight": weight}, not unweighted)
         elif weight is not None:
             raise ArgumentError("weight= names a column of a frame or an attribute of a graph's links; an "
                                 "adjacency matrix holds the weights")
@@ -77,17 +75,16 @@ class Graph:
         self.nodes, self._kind = frame.index, "pandas"
         self.links = frame[frame.index].to_numpy(np.float64)
 
-    def _of_table(self, table: Any, said: dict[str, str | None]) -> None:
+    def _of_table(self, table: Any, said: dict[str, str | None], weighted: bool) -> None:
         if hasattr(table, "reset_index"):
-            columns = {str(name): table[name] for name in table.columns}
+            columns = [(str(name), table.iloc[:, j]) for j, name in enumerate(table.columns)]
             self._kind = "pandas"
         else:
             pyarrow = _pyarrow()
             made = pyarrow.table(table)
-            columns = dict(zip(made.column_names, made.columns))
+            columns = list(zip(made.column_names, made.columns))
             self._kind = "polars" if type(table).__module__.startswith("polars") else "arrow"
-        source, target, weights = (columns.get(name) if name else None
-                                   for name in _named(said, list(columns)))
+        source, target, weights = columns_by_role(columns, said, _WORDS, weighted=weighted)
         codes, self.nodes = (_codes_of_pandas if self._kind == "pandas" else _codes_of_arrow)(source, target)
         half = len(codes) // 2
         if not half:
@@ -163,24 +160,6 @@ def _is_adjacency(table: Any, said: tuple[str | None, str | None]) -> bool:
     """A frame of pandas whose index and columns are the same nodes."""
     return (said == (None, None) and hasattr(table, "index") and table.shape[0] == table.shape[1]
             and set(table.index) == set(table.columns))
-
-
-def _named(said: dict[str, str | None], names: list[str]) -> list[str | None]:
-    """The columns with the source, the target and the weight of a link; of the weight None, where there is
-    none."""
-    found: list[str | None] = []
-    for role, name in said.items():
-        known = [one for one in names if one.lower().startswith(_WORDS[role]) or one.lower() in _WHOLE[role]]
-        if name is None and not known and role == "weight":
-            found.append(None)
-        elif name is None and known:
-            found.append(known[0])
-        elif name in names:
-            found.append(name)
-        else:
-            raise ArgumentError(f"the frame has no column {name or role!r}; its columns are "
-                                f"{', '.join(names[:20])}: {role}= says which it is")
-    return found
 
 
 def _codes_of_pandas(source: Any, target: Any) -> tuple[Any, Any]:

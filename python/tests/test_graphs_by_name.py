@@ -100,6 +100,30 @@ def test_columns_and_weights_as_they_are_said() -> None:
     assert kiln.pagerank(LINKS, unweighted=True, **CPU).scores.to_dict() == pytest.approx(once, rel=1e-9)
 
 
+def test_a_column_has_one_role() -> None:
+    """One that is said is no other's, whatever it is called; an end may be the one that is left over."""
+    G = nx.DiGraph([("x", "y"), ("y", "x"), ("z", "x")])
+    wanted = nx.pagerank(G, tol=1e-14, max_iter=1000)
+    ends, others = zip(*G.edges)
+    for names, said in (
+        (["target", "other"], {"source": "target"}),
+        (["value_a", "value_b"], {"source": "value_a", "target": "value_b"}),
+        (["source_2", "source_1"], {"target": "source_1"}),
+        (["a", "count"], {"source": "a", "target": "count"}),
+    ):
+        frame = pd.DataFrame(dict(zip(names, (ends, others))))
+        for table in (frame, pl.from_pandas(frame), pa.table(frame)):
+            found = kiln.pagerank(table, **said, **CPU).scores
+            assert by_name(found, "pagerank") == pytest.approx(wanted, rel=1e-9)
+    named = pd.DataFrame({"source": ends, "target": others, "km": [1.0, 2.0, 3.0]})
+    with pytest.warns(UserWarning, match="no column is called weight, value or count.*each row counts 1"):
+        found = kiln.pagerank(named, **CPU).scores
+    assert found.to_dict() == pytest.approx(wanted, rel=1e-9)
+    for names, said in (["source", "target", "target"], {}), (["source", "x", "source"], {"target": "x"}):
+        with pytest.raises(kiln.DataError, match="two columns of the table are named"):
+            kiln.pagerank(named.set_axis(names, axis=1), **said, **CPU)
+
+
 def test_several_rankings_are_a_frame() -> None:
     seeds = pd.DataFrame({"x": [1.0, 0.0], "y": [0.0, 2.0]}, index=["node 3", "node 5"])
     found = kiln.pagerank(LINKS, personalize=seeds, **CPU).scores
@@ -193,6 +217,8 @@ def test_what_is_no_graph_is_said() -> None:
             "no column 'source'; its columns are a, target, weight: source= says",
         ),
         (LINKS, {"weight": "w"}, "no column 'w'"),
+        (LINKS, {"source": "target", "target": "target"}, "source= and target= are the same column"),
+        (LINKS, {"target": "target", "weight": "target"}, "target= and weight= are the same column"),
         (LINKS.assign(weight="x"), {}, "weights of links must be numbers"),
         (LINKS.assign(weight=np.nan), {}, "weight of link 0 .* is missing"),
         (LINKS[:0], {}, "no links"),
