@@ -1,7 +1,6 @@
 """Ratings by name: users in rows, items in columns."""
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +8,12 @@ from scipy.sparse import csr_matrix
 
 from ._arrays import device
 from ._library import ArgumentError, DataError, c_name, ffi, lib, struct, text
-from ._read import data_warnings, host_copy
+from ._read import column_texts, data_warnings, host_copy
+from ._roles import columns_by_role
 from ._words import warn
 
-_COLUMNS = ("user|customer|uid", "item|movie|product|book|artist|track|iid",
-            "rating|score|stars|value|count|plays")
+_WORDS = ("user|customer|uid", "item|movie|product|book|artist|track|iid",
+          "rating|score|stars|value|count|plays")
 
 
 class Ratings(NamedTuple):
@@ -33,10 +33,15 @@ class Ratings(NamedTuple):
     item_names: list[Any]
 
 
-def read_ratings(source: Any, *, dtype: Any = "float64") -> Ratings:
-    """Ratings of `source` in this dtype: a file of lines "user, item and perhaps a rating", as `kiln als`
-    reads it, or a frame of pandas or polars with such columns: those whose names begin with user, item and rating
-    (or customer, movie, count and the like), else the first three.
+def read_ratings(path: Any, /, *, source: str | int | None = None, target: str | int | None = None,
+                 weight: str | int | None = None, dtype: Any = "float64") -> Ratings:
+    """Ratings in this dtype: of a file of lines "user, item and perhaps a rating", as `kiln als` reads it, or
+    of a frame of pandas, polars or pyarrow with such columns: those whose names begin with user, item and
+    rating (or customer, movie, count and the like), else the first three.
+
+    source, target, weight: the columns of users, items and ratings, by name, or by number, 0 the first, -1
+    the last. Where columns are called user and item but none rating, each line counts 1, with a warning if there
+    there are further ones.
 
     Users and items are numbered in the order in which they come. Of several ratings of a user for an item the
     last counts, with a warning; without ratings each line counts 1, and they add up.
@@ -51,12 +56,13 @@ def read_ratings(source: Any, *, dtype: Any = "float64") -> Ratings:
     """
     if str(dtype) not in ("float32", "float64"):
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
-    if hasattr(source, "columns"):
-        return _of_frame(source, dtype)
-    where, made = device("cpu"), ffi.new("kiln_data **")
+    said = {"source": source, "target": target, "weight": weight}
+    if hasattr(path, "columns"):
+        return _of_frame(path, said, dtype)
+    where, made, texts = device("cpu"), ffi.new("kiln_data **"), column_texts(said)
     options = struct("kiln_read_options", type=lib.KILN_F32 if str(dtype) == "float32" else lib.KILN_F64,
-                     format=lib.KILN_FILE_RATINGS)
-    where.call(lib.kiln_data_read, made, where.pointer, c_name(source), options)
+                     format=lib.KILN_FILE_RATINGS, **texts)
+    where.call(lib.kiln_data_read, made, where.pointer, c_name(path), options)
     data = where.turn.own(lib.kiln_data_free, made[0])
     data_warnings(data)
     X = host_copy(lib.kiln_data_X(data), where, data)
@@ -64,16 +70,14 @@ def read_ratings(source: Any, *, dtype: Any = "float64") -> Ratings:
                    [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])])
 
 
-def _of_frame(frame: Any, dtype: Any) -> Ratings:
-    columns = [str(name) for name in frame.columns]
-    found: list[int | None] = [
-        next((j for j, name in enumerate(columns) if re.match(words, name, re.I)), None) for words in _COLUMNS]
-    if found[0] is None or found[1] is None:
-        found = [0, 1, 2 if len(columns) > 2 else None]
-    if len(columns) < 2:
+def _of_frame(frame: Any, said: dict[str, Any], dtype: Any) -> Ratings:
+    names = list(getattr(frame, "column_names", frame.columns))
+    parts = [frame.iloc[:, j] if hasattr(frame, "iloc") else frame[name] for j, name in enumerate(names)]
+    if len(names) < 2:
         raise DataError("ratings are columns of users, items and perhaps ratings")
-    users, items, ratings = (None if j is None else np.asarray(frame[frame.columns[j]]) for j in found)
-    (rows, user_names), (cols, item_names) = _numbered(users), _numbered(items)
+    users, items, ratings = columns_by_role([(str(name), part) for name, part in zip(names, parts)], said,
+                                            _WORDS, by_order=True)
+    (rows, user_names), (cols, item_names) = _numbered(users, "user"), _numbered(items, "item")
     shape = len(user_names), len(item_names)
     if ratings is None:
         X = csr_matrix((np.ones(len(rows), dtype), (rows, cols)), shape)
@@ -91,8 +95,12 @@ def _of_frame(frame: Any, dtype: Any) -> Ratings:
     return Ratings(X, user_names, item_names)
 
 
-def _numbered(names: Any) -> tuple[Any, list[Any]]:
+def _numbered(names: Any, role: str) -> tuple[Any, list[Any]]:
     """The names' numbers, and the names in the order in which they come."""
+    listed = np.asarray(names).tolist()
+    missing = names.isna() if hasattr(names, "isna") else [name is None or name != name for name in listed]
+    if len(rows := np.flatnonzero(missing)):
+        raise DataError(f"the {role} of row {rows[0]} (from 0) is missing")
     known: dict[Any, int] = {}
-    numbers = np.array([known.setdefault(name, len(known)) for name in names.tolist()], np.int64)
+    numbers = np.array([known.setdefault(name, len(known)) for name in listed], np.int64)
     return numbers, list(known)

@@ -45,7 +45,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
          offset: str | None = None, groups: str | None = None, categorical: Any = None,
          numeric: Any = None, missing: str | None = None, missing_words: str | None = None,
          reference: Any = None, columns: Any = None, format: str | None = None,
-         part: tuple[int, int] | None = None, device: str | Device | None = None) -> Data:
+         part: tuple[int, int] | None = None, source: str | int | None = None,
+         weight: str | int | None = None, device: str | Device | None = None) -> Data:
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, Parquet and
     Feather or Arrow files through pyarrow, into arrays; and tables in memory.
 
@@ -68,16 +69,19 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
 
     columns: the only columns that are looked at; of a Parquet file others are not read at all. format: the
     file's format, where its name and content do not say it. part: (i, n), i from 0: the i-th of n parts of
-    the rows of Parquet and Feather files, of as many rows each, of which nothing else is read. device: X is a
-    kiln.Matrix on that device.
+    the rows of Parquet and Feather files, of as many rows each, of which nothing else is read. device: X is
+    a kiln.Matrix on that device.
+
+    source, weight: with one of them a file is a list of links, or of ratings with format="ratings". The
+    column with the node that a link comes from, or the user, is source, that with the node it leads to, or
+    the item, target, and that with the link's weight, or the rating, weight: each by its name in the header,
+    or by an index as target.
     """
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
     if str(dtype) not in kinds:
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
-    if isinstance(target, bool):
-        raise ArgumentError("target must be a column's name or index, not a bool")
-    if isinstance(target, (int, np.integer)):  # the library counts from 1
-        target = str(target + (target >= 0))
+    target, source, weight = (_column(one, name) for one, name in ((target, "target"), (source, "source"),
+                                                                   (weight, "weight")))
     ways = {None: lib.KILN_MISSING_DEFAULT, "error": lib.KILN_MISSING_ERROR, "drop": lib.KILN_MISSING_DROP,
             "mean": lib.KILN_MISSING_MEAN, "indicator": lib.KILN_MISSING_INDICATOR,
             "nan": lib.KILN_MISSING_DEFAULT}
@@ -90,12 +94,13 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     words = {"target": target, "features": listed(features), "ignore": listed(ignore),
              "target_file": target_file and str(target_file), "weights": weights,
              "offset": offset, "groups": groups, "categorical": listed(categorical),
-             "numeric": listed(numeric), "missing_words": missing_words, "reference": reference_of(reference)}
+             "numeric": listed(numeric), "missing_words": missing_words, "reference": reference_of(reference),
+             "source": source, "weight": weight}
     texts = {name: ffi.new("char[]", c_name(value, name)) for name, value in words.items()
              if value is not None}
     options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT,
                      missing=ways[missing], allow_nonfinite=missing == "nan", **texts)
-    if texts or model is not None:  # rows, and no list of links
+    if source is None and weight is None and (texts or model is not None):  # rows, and no list of links
         options.tables = lib.KILN_FILE_CSV
     if model is not None:
         trained = open_model(model)
@@ -119,19 +124,39 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)
 
 
+def _column(said: str | int | None, name: str) -> str | None:
+    """A column as the library takes it, which counts from 1."""
+    if isinstance(said, bool):
+        raise ArgumentError(f"{name} must be a column's name or index, not a bool")
+    return str(said + (said >= 0)) if isinstance(said, (int, np.integer)) else said
+
+
+def column_texts(said: dict[str, str | int | None]) -> dict[str, Any]:
+    """Columns as fields of kiln_read_options."""
+    texts = {name: _column(one, name) for name, one in said.items()}
+    return {name: ffi.new("char[]", c_name(one, name)) for name, one in texts.items() if one is not None}
+
+
 def _read(source: Any, where: Device, options: Any, format: str | None, columns: list[str] | None,
           part: tuple[int, int] | None) -> tuple[Any, Any]:
     """The kiln_data of a source, and what messages call it."""
     paths = isinstance(source, (str, bytes, os.PathLike, list, tuple))
     table = None if paths else source if hasattr(source, "__arrow_c_stream__") else as_table(source)
+    links = [name for name in ("source", "weight") if getattr(options, name)]
+    said = f"{links[0]}= is of files of links or ratings in text" if links else ""
     if table is None:
         files = _files(source)
+        if links and is_columnar(files[0], format):
+            raise ArgumentError(f"{said}, and {os.fspath(files[0])} is a table of columns")
         if not is_columnar(files[0], format):
             if part is not None:
                 raise ArgumentError("part= is of Parquet and Feather files; kiln.processes() reads parts of "
                                     "others")
             return _read_files(files, where, options, format), files[0]
         return from_table(stored(files, format, columns, part), where, options, files[0]), files[0]
+    if links:
+        raise ArgumentError(f"{said}, and this is a table in memory: kiln.pagerank, kiln.hits and "
+                            "kiln.read_ratings take frames")
     for name, given in (("format", format), ("part", part)):
         if given is not None:
             raise ArgumentError(f"{name}= is of files, and the source is a table in memory")

@@ -6,13 +6,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from ._library import ArgumentError, DataError
 from ._words import warn
 
 _ROLES = ("source", "target", "weight")
 
 
-def columns_by_role(columns: list[tuple[str, Any]], said: dict[str, str | None], words: tuple[str, str, str],
+def columns_by_role(columns: list[tuple[str, Any]], said: dict[str, Any], words: tuple[str, str, str],
                     *, by_order: bool = False, weighted: bool = True) -> list[Any]:
     """The columns with the sources (users), targets (items) and weights (ratings), these None, where there
     are none, with a warning if columns are left over.
@@ -20,7 +22,7 @@ def columns_by_role(columns: list[tuple[str, Any]], said: dict[str, str | None],
     columns: with their names; words: how names begin, regular expressions; by_order: where neither end is
     known, it is the first column that is left over; weighted: weights are looked for."""
     names = [name for name, _ in columns]
-    found: list[int | None] = [None if said[role] is None else _place(names, role, str(said[role]))
+    found: list[int | None] = [None if said[role] is None else _place(names, role, said[role])
                                for role in _ROLES]
     told = [place for place in found if place is not None]
     for i, place in enumerate(found):
@@ -60,8 +62,11 @@ def _free(names: list[str], found: list[int | None]) -> list[int]:
     return [j for j in range(len(names)) if j not in found]
 
 
-def _place(names: list[str], role: str, name: str) -> int:
-    if name not in names:
-        raise ArgumentError(f"the frame has no column {name!r}; its columns are {', '.join(names[:20])}: "
+def _place(names: list[str], role: str, said: str | int) -> int:
+    place = isinstance(said, (int, np.integer)) and not isinstance(said, bool)
+    if place and -len(names) <= int(said) < len(names):
+        return int(said) % len(names)
+    if said not in names:
+        raise ArgumentError(f"the frame has no column {said!r}; its columns are {', '.join(names[:20])}: "
                             f"{role}= says which it is")
-    return names.index(name)
+    return names.index(str(said))

@@ -16,10 +16,11 @@ _PARAMETERS = {"tolerance": "tol", "max_iterations": "max_iter", "restarts": "n_
                "no_intercept": "fit_intercept", "batch": "batch_size", "balanced": "class_weight",
                "personalize": "personalize"}
 _READ = {"target", "features", "ignore", "target_file", "model", "weights", "offset", "groups", "categorical",
-         "numeric", "missing", "missing_words"}
+         "numeric", "missing", "missing_words", "source", "weight"}
 # the tool's options in hints, as they are written in Python
 _OPTIONS = ((r"--device (\w[\w:.*]*)", r"device='\1'"), (r"--type f(32|64)", r"float\1"), ("--type", "dtype"),
             (r"\(--memory\)", "(memory)"), (r" \(--map\)", ""), ("--target-file( FILE)?", "target_file"),
+            (r"--(source|weight|target(?= says it))(?![\w-])", r"\1="),
             ("--allow-nonfinite", "missing='nan'"), (r"--format (\w+)", r"format='\1'"),
             (r"--family (\w+)", r"family='\1'"), ("--checkpoint", "kiln.checkpoint"),
             ("--resume", "resume=True"), ("--mpi", "kiln.processes()"),

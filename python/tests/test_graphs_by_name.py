@@ -124,6 +124,20 @@ def test_a_column_has_one_role() -> None:
             kiln.pagerank(named.set_axis(names, axis=1), **said, **CPU)
 
 
+def test_files_of_links_are_read_by_name(tmp_path: Any) -> None:
+    path, wanted = tmp_path / "links.csv", [[0, 2, 0], [0, 0, 3], [1, 0, 0]]
+    path.write_text("a,b,w\nx,y,2\ny,z,3\nz,x,1\n")
+    for said in ({"source": "a", "target": "b", "weight": "w"}, {"source": 0, "target": 1}, {"weight": -1}):
+        found = kiln.read(path, **said)
+        assert found.X.toarray().tolist() == wanted and found.feature_names == ["x", "y", "z"]
+    rated = kiln.read(path, format="ratings", source="b", target="a", weight="w")
+    assert rated.X.toarray().tolist() == np.diag([2, 3, 1]).tolist()
+    with pytest.raises(kiln.ArgumentError, match="source= is of files of links.*table in memory"):
+        kiln.read(pd.read_csv(path), source="a", target="b")
+    with pytest.raises(kiln.DataError, match="which column is the target"):
+        kiln.read(path, source="a")
+
+
 def test_several_rankings_are_a_frame() -> None:
     seeds = pd.DataFrame({"x": [1.0, 0.0], "y": [0.0, 2.0]}, index=["node 3", "node 5"])
     found = kiln.pagerank(LINKS, personalize=seeds, **CPU).scores

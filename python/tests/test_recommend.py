@@ -283,6 +283,49 @@ def test_topics_by_the_tool(tool, tmp_path, verb):
     assert [topic["words"] for topic in told["topics"]] == [[w for w, _ in t] for t in model.top_words(10)]
 
 
+@pytest.mark.parametrize("form", ["file", "pandas", "polars", "pyarrow"])
+def test_columns_of_ratings_as_they_are_said(tmp_path, form):
+    """A third column that nothing names counts by order beside other names, else with a warning that it does
+    not."""
+    if form != "file":
+        pytest.importorskip(form)
+
+    def made(names):
+        path = tmp_path / "r.csv"
+        path.write_text(f"{names}\nann,x,2\nbob,y,3\n")
+        table = path if form == "file" else __import__("pandas").read_csv(path)
+        return {"polars": lambda: __import__("polars").from_pandas(table),
+                "pyarrow": lambda: __import__("pyarrow").table(table)}.get(form, lambda: table)()
+
+    with pytest.warns(UserWarning, match="no column is called rating, score"):
+        found = kiln.read_ratings(made("user,item,preference"))
+    assert found.X.toarray().tolist() == [[1, 0], [0, 1]]
+    for names, said in [("user,item,preference", {"weight": "preference"}),
+                        ("user,item,preference", {"weight": 2}),
+                        ("item,user,score", {"source": "item", "target": "user"}),
+                        ("who,what,liking", {"source": 0, "target": 1, "weight": -1})]:
+        found = kiln.read_ratings(made(names), **said)
+        assert (found.user_names, found.item_names) == (["ann", "bob"], ["x", "y"])
+        assert found.X.toarray().tolist() == [[2, 0], [0, 3]]
+    for said, text in [({"source": "whom"}, "no column"),
+                       ({"source": "user", "target": "user"}, "same column")]:
+        with pytest.raises((kiln.DataError, kiln.ArgumentError), match=text):
+            kiln.read_ratings(made("user,item,preference"), **said)
+
+
+def test_users_and_items_are_there():
+    import pandas
+
+    for frame, said in [({"user": ["a", None], "item": [1, 2]}, "user"),
+                        ({"user": [1, 2], "item": [1, np.nan]}, "item"),
+                        ({"user": [1, 2], "item": pandas.array([1, None], "Int64")}, "item")]:
+        with pytest.raises(kiln.DataError, match=f"the {said} of row 1"):
+            kiln.read_ratings(pandas.DataFrame(frame))
+    polars = pytest.importorskip("polars")
+    with pytest.raises(kiln.DataError, match="the user of row 1"):
+        kiln.read_ratings(polars.DataFrame({"user": ["a", None], "item": [1, 2]}))
+
+
 def test_ratings_are_read(tmp_path):
     import pandas
 
@@ -296,5 +339,5 @@ def test_ratings_are_read(tmp_path):
         assert ratings.X.toarray().tolist() == [[3.0, 0.0], [0.0, 5.0]] and ratings.X.nnz == 3
     counted = kiln.read_ratings(pandas.DataFrame([("b", "y"), ("b", "y")], columns=["u", "i"]))
     assert counted.X.toarray().tolist() == [[2.0]]
-    with pytest.raises(kiln.DataError, match="row 1"):
+    with pytest.raises(kiln.DataError, match="rating of row 1"):
         kiln.read_ratings(pandas.DataFrame({"user": [1, 2], "item": [3, 4], "rating": [1.0, np.nan]}))
