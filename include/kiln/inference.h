@@ -64,10 +64,11 @@ typedef struct kiln_inference_options {
  *   "groups"              G; of KILN_ERRORS_CLUSTER alone
  *   "test_degrees"        those of Student's t that tests go by: n - p where the dispersion is estimated,
  *                         G - 1 of clusters then, infinite (the normal distribution) where it is known
- * Cost: kiln_gram twice (HC, CLUSTER) or once, two passes, for HC2 and HC3 and residuals m p^2
- * multiplications in passes of up to 64 columns; for CLUSTER a pass for up to 64 groups; on the host p^3 and
+ * Cost: kiln_gram twice (HC, CLUSTER) or once, two passes, kiln_linreg once where columns seem to
+ * depend on others, for HC2 and HC3 and residuals m p^2 multiplications in passes of up to 64 columns; for CLUSTER a pass for up to 64 groups; on the host p^3 and
  * 3 p^2 doubles, 4 with robust errors. Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (other
- * losses; robust errors of a beta model); ERR_DATA (fewer than two groups); ERR_LIMIT (more than 16384
+ * losses; robust errors of a beta model); ERR_DATA (fewer than two groups; columns that only seem to depend
+ * on others, as a row of 1e10 beside others of 1 makes them do); ERR_LIMIT (more than 16384
  * columns); those of kiln_glm. *made is to be freed by kiln_inference_free; on failure it is untouched.
  * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; Zeileis, J. Stat. Softw. 16 (2006)
  * for robust errors of generalised linear models. */

@@ -231,6 +231,28 @@ def test_penalties_of_cross_validation():
     near(none.inference(X, y).bse, sm.OLS(y, E).fit().bse)
 
 
+@pytest.mark.parametrize("size", [1, 1e5, 1e10, 1e12])
+def test_a_row_that_hides_the_others(size):
+    """A row of 1e10 makes all columns look like one to their Gram matrix: errors that went by it were those of
+    fewer parameters. There are errors of all, or none."""
+    own = np.random.default_rng(5)
+    A = own.normal(size=(40, 3))
+    A[7] *= size
+    y = own.poisson(np.exp(np.clip(A @ [0.3, -0.2, 0.1], -3, 3))).astype(float)
+    y[7] = 2
+    models = [kiln.GeneralizedLinearRegressor(family, standard_errors=True, device="cpu")
+              for family in ("gaussian", "poisson")]
+    for model in (kiln.LinearRegression(device="cpu"), *models):
+        model.fit(A, y)
+        if size >= 1e10:
+            with pytest.raises(kiln.DataError, match="seem to depend on others"):
+                model.inference(A, y)
+            assert np.isnan(getattr(model, "standard_errors_", np.nan)).all()
+        else:
+            found = model.inference(A, y)
+            assert found.df_resid == 36 and np.isfinite(found.bse).all()
+
+
 def test_as_many_parameters_as_rows():
     few, y = X[:4, [0, 1, 3]], CASES["gaussian"][2][:4]
     lines = str(kiln.LinearRegression(device="cpu").fit(few, y).inference(few, y).summary())

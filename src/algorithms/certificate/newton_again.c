@@ -19,26 +19,36 @@
 /* Multiplications of a factorisation, and numbers of X. */
 static const double MOST = 1 << 28, ROOM = 1 << 24;
 
-kiln_status ki_newton_find_rank(struct ki_newton *newton) {
+kiln_status ki_find_rank(struct ki_found_rank *found, const kiln_matrix *X, const kiln_matrix *weights,
+                         bool no_intercept, const kiln_control *control) {
     kiln_status status;
-    const kiln_linreg_options options = {.no_intercept = newton->no_intercept,
-                                         .weights = newton->weights,
-                                         .control = ki_checkpoint_apart(newton->run.control)};
+    const kiln_linreg_options options = {
+        .no_intercept = no_intercept, .weights = weights, .control = ki_checkpoint_apart(control)};
     struct ki_arena arena = {0};
     kiln_report report = {.size = sizeof report};
-    kiln_matrix *z = ki_arena_fill(&arena, ki_arena_rows(&arena, newton->X, 1), 0),
-                *W = ki_arena_model(&arena, newton->X, kiln_matrix_cols(newton->X), 1),
-                *b = ki_arena_model(&arena, newton->X, 1, 1);
+    kiln_matrix *z = ki_arena_fill(&arena, ki_arena_rows(&arena, X, 1), 0),
+                *W = ki_arena_model(&arena, X, kiln_matrix_cols(X), 1), *b = ki_arena_model(&arena, X, 1, 1);
     TRY(arena.status);
-    TRY(kiln_linreg(W, b, newton->X, z, &options, &report));
+    TRY(kiln_linreg(W, b, X, z, &options, &report));
     const double rank = kiln_report_figure(&report, "rank");
-    newton->ranked = true;
-    newton->rank = isfinite(rank) ? (int64_t)rank : -1;
-    newton->run.report.passes += report.passes;
-    newton->run.cancelled |= report.stopped_by == KILN_STOP_CANCELLED;
+    *found = (struct ki_found_rank){.rank = isfinite(rank) ? (int64_t)rank : -1,
+                                    .passes = report.passes,
+                                    .cancelled = report.stopped_by == KILN_STOP_CANCELLED};
 done:
     kiln_report_free(&report);
     return ki_arena_free(&arena, status);
+}
+
+kiln_status ki_newton_find_rank(struct ki_newton *newton) {
+    kiln_status status;
+    struct ki_found_rank found;
+    TRY(ki_find_rank(&found, newton->X, newton->weights, newton->no_intercept, newton->run.control));
+    newton->ranked = true;
+    newton->rank = found.rank;
+    newton->run.report.passes += found.passes;
+    newton->run.cancelled |= found.cancelled;
+done:
+    return status;
 }
 
 void ki_newton_tell_rank(struct ki_newton *newton) {

@@ -265,18 +265,41 @@ static kiln_status allocate_roots(kiln_inference *made, bool robust) {
     return made->hat && made->root ? KILN_OK : ki_fail_nomem(square, "the covariance of the coefficients");
 }
 
+/* That the columns which the matrix has left out do depend on others. Products with X know twice as many
+ * digits: where they say that more columns stand alone, or predictions would change, there are no errors. */
+static kiln_status check_rank(const struct ki_information *of, bool refused) {
+    kiln_status status;
+    struct ki_found_rank found;
+    const int64_t kept = ki_information_count(of) - !of->no_intercept;
+    if (kept == of->n) return KILN_OK;
+    TRY(ki_find_rank(&found, of->X, of->C, of->no_intercept, &(kiln_control){0}));
+    if (!refused && found.rank <= kept) return KILN_OK;
+    ki_fail(KILN_ERR_DATA,
+            "%s: %lld of %lld columns seem to depend on others in the information matrix, which rows of very "
+            "different size have rounded, but they do not",
+            call, (long long)(of->n - kept), (long long)of->n);
+    status =
+        ki_hint(kiln_matrix_type(of->X) == KILN_F32
+                    ? "--type f64, or leave out rows that are far from all others"
+                    : "leave out rows that are far from all others, or columns that nearly depend on others");
+done:
+    return status;
+}
+
 /* Copies of the coefficients, from which those of dependent columns are handed on. */
 static kiln_status take_coefficients(kiln_inference *made, const struct ki_information *of,
                                      const kiln_matrix *w, const kiln_matrix *b) {
     kiln_status status;
     const double one = 1;
+    bool refused;
     struct ki_arena arena = {0};
     kiln_matrix *W = ki_arena_model(&arena, of->X, made->n, 1),
                 *constant = b ? ki_arena_model(&arena, of->X, 1, 1) : NULL;
     TRY(arena.status);
     TRY(kiln_combine(W, &one, w, NULL, NULL));
     if (b) TRY(kiln_combine(constant, &one, b, NULL, NULL));
-    TRY(ki_information_drop(of, W, constant));
+    TRY(ki_information_drop(of, W, constant, &refused));
+    TRY(check_rank(of, refused));
     TRY(ki_vector_get(made->values, W));
     if (b) TRY(ki_vector_get(made->values + made->n, constant));
 done:

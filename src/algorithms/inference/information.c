@@ -189,7 +189,7 @@ done:
 /* Takes the coefficients w and b, but for a dependence that is not what rounding had it look like: where any
  * prediction would notice. */
 static kiln_status information_take(const struct ki_information *of, kiln_matrix *W, kiln_matrix *b,
-                                    const double *values, double intercept) {
+                                    const double *values, double intercept, bool *refused) {
     kiln_status status;
     const kiln_matrix *X = of->X;
     const double one = 1, minus_one = -1, digits = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-10;
@@ -206,18 +206,21 @@ static kiln_status information_take(const struct ki_information *of, kiln_matrix
     TRY(kiln_norm(&largest, before, KILN_NORM_MAX));
     TRY(kiln_combine(after, &one, after, &minus_one, before));
     TRY(kiln_norm(&change, after, KILN_NORM_MAX));
-    if (!(change <= digits * largest)) goto done;
+    *refused = !(change <= digits * largest);
+    if (*refused) goto done;
     TRY(kiln_combine(W, &one, made, NULL, NULL));
     if (b) TRY(kiln_combine(b, &one, constant, NULL, NULL));
 done:
     return ki_arena_free(&arena, status);
 }
 
-kiln_status ki_information_drop(const struct ki_information *of, kiln_matrix *W, kiln_matrix *b) {
+kiln_status ki_information_drop(const struct ki_information *of, kiln_matrix *W, kiln_matrix *b,
+                                bool *refused) {
     kiln_status status;
     struct ki_arena arena = {0};
     int64_t i = 0;
     double intercept = 0;
+    *refused = false;
     while (i < of->n && !information_depends(of, i)) i++;
     if (i == of->n) return KILN_OK;
     double *w = ki_arena_doubles(&arena, of->n);
@@ -226,7 +229,7 @@ kiln_status ki_information_drop(const struct ki_information *of, kiln_matrix *W,
     if (b) TRY(ki_vector_get(&intercept, b));
     for (; i < of->n; i++)
         if (information_depends(of, i)) information_hand_on(of, i, w, &intercept);
-    TRY(information_take(of, W, b, w, intercept));
+    TRY(information_take(of, W, b, w, intercept, refused));
 done:
     return ki_arena_free(&arena, status);
 }

@@ -31,8 +31,9 @@ struct ki_information {
 kiln_status ki_information_measure(struct ki_information *of, struct ki_arena *arena);
 int64_t ki_information_count(const struct ki_information *of); /* parameters, with the intercept */
 /* W n x 1 and b 1 x 1 (NULL without an intercept): columns that depend on others get coefficient 0, their
- * part in the predictions goes to those. */
-kiln_status ki_information_drop(const struct ki_information *of, kiln_matrix *W, kiln_matrix *b);
+ * part in the predictions goes to those. *refused: predictions would change, and W and b stay as they are. */
+kiln_status ki_information_drop(const struct ki_information *of, kiln_matrix *W, kiln_matrix *b,
+                                bool *refused);
 /* x = U^-T x, where x is 0 before `first`: the square of its length. */
 double ki_information_substitute(const struct ki_information *of, double *x, int64_t first);
 /* A becomes V = D^-1 U^-1: the inverse of the columns' part is V V^T. */

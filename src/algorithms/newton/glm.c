@@ -278,7 +278,8 @@ done:
 /* Columns that depend on others are no parameters, as where text columns have a feature for every level. Few
  * are counted by the way to standard errors, whether these are wanted or not; of many X's null space tells,
  * and where it does not that way has the last word.
- * *errors, the run's: standard errors at dispersion 1. */
+ * *errors, the run's: standard errors at dispersion 1, NaN where the matrix that they come from has lost
+ * columns. */
 static kiln_status count_parameters(struct ki_parameters *parameters, double **errors, struct ki_glm *glm) {
     enum { FEW = 512, COUNTED = 4096 };
     kiln_status status;
@@ -288,7 +289,10 @@ static kiln_status count_parameters(struct ki_parameters *parameters, double **e
         *errors = ki_arena_doubles(&glm->newton.run.arena, all);
         TRY(glm->newton.run.arena.status);
         TRY(ki_glm_information(parameters, *errors, glm));
-        if (parameters->how == KI_COUNTED && parameters->count < all) TRY(count_by_rank(parameters, glm));
+        const int64_t seen = parameters->count;
+        if (parameters->how == KI_COUNTED && seen < all) TRY(count_by_rank(parameters, glm));
+        for (int64_t i = 0; parameters->how == KI_COUNTED && parameters->count != seen && i < all; i++)
+            (*errors)[i] = (double)NAN;
         return KILN_OK;
     }
     *parameters = (struct ki_parameters){all, glm->newton.run.cancelled ? KI_UNCOUNTED : KI_COUNTED};

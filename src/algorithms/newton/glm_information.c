@@ -81,9 +81,11 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
     *parameters = (struct ki_parameters){ki_information_count(&of), of.cancelled ? KI_UNCOUNTED : KI_COUNTED};
     if (!of.cancelled) TRY(information_measure_form(&of, glm));
     if (!errors) goto done;
-    TRY(ki_information_drop(&of, newton->W, newton->b));
+    bool refused;
+    TRY(ki_information_drop(&of, newton->W, newton->b, &refused));
     ki_information_invert(&of);
     ki_information_errors(errors, &of);
+    for (int64_t j = 0; refused && j < of.n + !of.no_intercept; j++) errors[j] = (double)NAN;
 done:
     return ki_arena_free(&arena, status);
 }

@@ -76,7 +76,16 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);
 /* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's. */
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b);
-/* Asks for the rank, by products with X: as kiln_linreg says it. */
+/* How many columns of X do not depend on others, by products with X: as kiln_linreg says it. */
+struct ki_found_rank {
+    int64_t rank; /* -1: it is not known */
+    int64_t passes;
+    bool cancelled;
+};
+/* weights: NULL for ones. */
+kiln_status ki_find_rank(struct ki_found_rank *found, const kiln_matrix *X, const kiln_matrix *weights,
+                         bool no_intercept, const kiln_control *control);
+/* That of the engine's X and weights. */
 kiln_status ki_newton_find_rank(struct ki_newton *newton);
 void ki_newton_tell_rank(struct ki_newton *newton); /* the report's warning */
 kiln_status ki_newton_hand_over(const struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b);
