@@ -37,13 +37,16 @@ class _Terms:
                                 f"{X.shape[1]}: take the squared loss")
         self.X, self.sigma, self.c, self.u, self.intercept = X, sigma, c, u, intercept
         self.live = u > 0
+        self.passes = 0  # over X so far
 
     def along(self, w: Any) -> Any:
         """X w."""
+        self.passes += 1
         return np.asarray(multiply(self.X, as_columns(w, np.float64)))[:, 0]
 
     def across(self, a: Any) -> Any:
         """sum_k sigma_k a_k x_k."""
+        self.passes += 1
         found = multiply(self.X, as_columns((self.sigma * a).sum(axis=0), np.float64), transposed=True)
         return np.asarray(found)[:, 0]
 
@@ -81,6 +84,7 @@ class _System:
         X = terms.X
         weights = matrix(as_columns(self.inverse.sum(axis=0), np.float64), X.device)
         made = Matrix.empty(X.device, (X.shape[1], X.shape[1]), np.float64)
+        terms.passes += 1
         X.device.call(lib.kiln_gram, made.pointer, ffi.NULL, X.pointer, weights.pointer, ffi.NULL)
         self.factor = cho_factor(made.numpy() + np.eye(X.shape[1]))
 
@@ -179,8 +183,9 @@ def solve_margins(X: Matrix, sigma: Any, c: Any, u: Any, *, intercept: bool,
         raise DataError("X or y contains NaN or infinity, or products of theirs overflow.")
     share = gap / objective if objective > 0 else 0.0
     met = bool(share <= tolerance or gap <= 2 * noise)
-    return w, b, Report(met, "tolerance" if met else "stalled", steps, share, tolerance, objective, 6 * steps,
-                        time.perf_counter() - begin, {}, {}, "interior-point", gap, "duality gap")
+    return w, b, Report(met, "tolerance" if met else "stalled", steps, share, tolerance, objective,
+                        terms.passes, time.perf_counter() - begin, {}, {}, "interior-point", gap,
+                        "duality gap")
 
 
 def fit_margins(model: Any, X: Any, problems: list[Any], solve: Any = solve_margins) -> tuple[Any, Any]:

@@ -30,13 +30,16 @@ class _Primal:
             raise ArgumentError(f"penalty='l1' of LinearSVC is for up to {_MOST} columns, X has "
                                 f"{X.shape[1]}: take LogisticRegression(l1_ratio=1)")
         self.X, self.y, self.u, self.intercept = X, y, u, intercept
+        self.passes = 0  # over X so far
 
     def along(self, w: Any) -> Any:
         if not w.any():
             return np.zeros(len(self.y))
+        self.passes += 1
         return np.asarray(multiply(self.X, as_columns(w, np.float64)))[:, 0]
 
     def across(self, rows: Any) -> Any:
+        self.passes += 1
         return np.asarray(multiply(self.X, as_columns(rows, np.float64), transposed=True))[:, 0]
 
     def best_intercept(self, means: Any, b: float) -> float:
@@ -71,6 +74,7 @@ class _Primal:
         mean = self.across(v) / v.sum() if self.intercept and v.any() else np.zeros(size)
         made = Matrix.empty(X.device, (size, size), np.float64)
         weights, about = (matrix(as_columns(part, np.float64), X.device) for part in (v, mean))
+        self.passes += 1
         X.device.call(lib.kiln_gram, made.pointer, ffi.NULL, X.pointer, weights.pointer, about.pointer)
         return made.numpy()
 
@@ -136,5 +140,5 @@ def solve_l1(X: Matrix, y: Any, u: Any, *, intercept: bool,
         value = problem.value(w, left)
     share = gap / value if value > 0 else 0.0
     met = bool(share <= tolerance)
-    return w, b, Report(met, "tolerance" if met else "stalled", steps, share, tolerance, value, 4 * steps,
-                        time.perf_counter() - begin, {}, {}, "active-set", gap, "duality gap")
+    return w, b, Report(met, "tolerance" if met else "stalled", steps, share, tolerance, value,
+                        problem.passes, time.perf_counter() - begin, {}, {}, "active-set", gap, "duality gap")

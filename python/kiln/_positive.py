@@ -45,7 +45,7 @@ class Positive:
         if columns > _MOST:
             raise ArgumentError(f"positive=True is for up to {_MOST} columns, X has {columns}: take "
                                 "scikit-learn's class, or choose among the columns first")
-        self.X, self.intercept = X, intercept
+        self.X, self.intercept, self.passes = X, intercept, 1  # over X, of which no report tells yet
         self.weights = (np.ones(X.shape[0]) if sample_weight is None
                         else np.asarray(sample_weight, np.float64))
         self.total, self.epsilon = float(self.weights.sum()), float(np.finfo(X.dtype).eps)
@@ -68,12 +68,14 @@ class Positive:
 
     def _scatter(self, rows: Any) -> Any:
         """X^T of these numbers, in float64."""
+        self.passes += 1
         found = multiply(self.X, as_columns(rows, self.X.dtype), transposed=True)
         return np.asarray(found)[:, 0].astype(np.float64)
 
     def _look(self, y: Any, w: Any, l1: Any, l2: Any) -> _Seen:
         means = np.zeros(len(y))
         if w.any():
+            self.passes += 1
             found = multiply(self.X, as_columns(w, self.X.dtype))
             means = np.asarray(found)[:, 0].astype(np.float64)
         residuals = y - means
@@ -110,19 +112,20 @@ class Positive:
         whole, nothing = float(np.linalg.norm(slope)), seen
         if start is not None and np.any(start):
             w, seen, slope = look(np.maximum(np.asarray(start, np.float64)[kept], 0) * scale)
-        steps, passes, left = 0, 4, _left(slope, w[kept])
+        steps, left = 0, _left(slope, w[kept])
         for _ in range(_ROUNDS):
             if left <= tolerance * whole:
                 break
             v, taken = _active_set(A, slope, w[kept] * scale)
             tried = look(v)
-            steps, passes, now = steps + taken, passes + 2, _left(tried[2], tried[0][kept])
+            steps, now = steps + taken, _left(tried[2], tried[0][kept])
             if not now < left:
                 break
             (w, seen, slope), left = tried, now
         rows = float(np.sqrt(self.weights @ (y * y + seen.means**2)))
         noise = 16 * self.epsilon * self.size * rows  # of an entry of the slope
         met, least = left <= tolerance * whole, noise * np.sqrt(max(len(kept), 1))
+        passes, self.passes = self.passes, 0
         gap, certificate = self._gap(y, w, seen, first, second, kept, scale, A, noise)
         figures = {"rss": seen.rss, "tss": nothing.rss,
                    "r2": 1 - seen.rss / nothing.rss if nothing.rss > 0 else float("nan")}

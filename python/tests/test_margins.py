@@ -3,6 +3,8 @@ import kiln
 import numpy as np
 import pytest
 import scipy.sparse
+from kiln._arrays import Device
+from kiln._library import lib
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -118,3 +120,18 @@ def test_what_is_refused_and_warned_of():
             kiln.LinearSVC(**{"loss": "hinge", **wrong}, device="cpu").fit(CANCER, SICK)
     with pytest.warns(match="did not converge"):
         kiln.LinearSVC(loss="hinge", tol=1e-20, device="cpu").fit(CANCER, SICK)
+
+
+@pytest.mark.parametrize("model, kind", [
+    (kiln.LinearSVC(loss="hinge"), "classes"), (kiln.LinearSVC(loss="hinge", fit_intercept=False), "classes"),
+    (kiln.LinearSVR(loss="epsilon_insensitive"), "numbers"), (kiln.LinearSVC(penalty="l1"), "classes"),
+    (kiln.LinearRegression(positive=True), "numbers"), (kiln.Ridge(positive=True), "targets"),
+    (kiln.Lasso(0.1, positive=True, fit_intercept=False), "numbers")], ids=repr)
+def test_passes_are_counted(model, kind, monkeypatch):
+    """Each product with X, and each of its columns with each other, is one."""
+    calls, call = [], Device.call
+    monkeypatch.setattr(Device, "call", lambda self, function, *given: (calls.append(function),
+                                                                        call(self, function, *given))[1])
+    targets = {"classes": SICK, "numbers": PROGRESS, "targets": np.column_stack([PROGRESS, -PROGRESS])}
+    model.set_params(device="cpu").fit(CANCER[:60, :5], targets[kind][:60])
+    assert model.report_.passes == sum(one in (lib.kiln_multiply, lib.kiln_gram) for one in calls)
