@@ -104,9 +104,7 @@ def rules() -> list[Rule]:
                  _fitted_apart, 1e-6, _to_the_end),
             Rule("implicit.AlternatingLeastSquares.fit",
                  (("implicit.cpu.als:AlternatingLeastSquares", "fit"),),
-                 never("its confidence is alpha r, where kiln.ALS has 1 + alpha r, and its starts are "
-                       "random"),
-                 _coefficients_apart, 0.0),
+                 never("its starts are random"), _coefficients_apart, 0.0),
             Rule("ridge_regression",
                  (("sklearn.linear_model", "ridge_regression"), (ridge, "ridge_regression")),
                  _ridge_regression, _coefficients_apart, 1e-4),

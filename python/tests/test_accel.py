@@ -126,6 +126,9 @@ def test_every_class_of_both_has_a_rule():
     assert {name for name, *_ in pairs()} <= names
     never = ("MiniBatchKMeans", "MiniBatchNMF", "LatentDirichletAllocation", "implicit", "kmeans_plusplus")
     taken = {rule.name for rule in _accel_rules.rules() if rule.bound > 0}
+    als = next(rule for rule in _accel_rules.rules() if rule.name.startswith("implicit"))
+    with pytest.raises(_accel_rules.NotHere, match="^its starts are random$"):  # ALS has its objective
+        als.ours(None)
     assert len(taken) >= 27 and not any(name.startswith(never) for name in taken)
 
 
