@@ -37,6 +37,7 @@ def test_parameters(name):
     for one in wanted if name not in OWN else ():
         assert _row(PARAMETERS, of, one) or re.search(rf"\b{one}\b", told), one
     assert max(map(len, doc.splitlines())) <= 112
+    assert not re.search(r"^\s*(X{2,}|TODO|FIXME)\b", doc, re.M)  # a mark of who wrote it
 
 
 def test_attributes():
