@@ -189,7 +189,12 @@ Inference.X, Inference.y, Inference.sample_weight, Inference.offset | arrays | A
 ALS.epsilon | float or None | Where confidence="log" has its scale. None: the library's.
 ratings | sparse matrix of shape (n_users, n_items) | Entries to share out.
 train_percentage | float | The probability with which an entry goes to train.
-read_ratings.source | str, path-like or frame | A file or a frame of users, items and perhaps ratings.
+read_ratings.path | str, path-like or frame | A file or a frame of users, items and perhaps ratings.
+read_ratings.source, read_ratings.target, read_ratings.weight | str, int or None | The column of users, of
+    items, and of ratings, by name or index.
+read_ratings.dtype | str | "float32" or "float64".
+read.source, read.weight | str, int or None | The column that links come from, or of users, and that of
+    their weights, or ratings, by name or index.
 user_names, item_names | list | What rows and columns are called.
 coherence.X | sparse matrix of shape (n_documents, n_words) | The documents' counts of words.
 cov_type | str | "nonrobust", "HC0" to "HC3" or "cluster": how the covariance is estimated.

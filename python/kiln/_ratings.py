@@ -40,7 +40,7 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
     rating (or customer, movie, count and the like), else the first three.
 
     source, target, weight: the columns of users, items and ratings, by name, or by number, 0 the first, -1
-    the last. Where columns are called user and item but none rating, each line counts 1, with a warning if there
+    the last. Where columns are called user and item but none rating, each line counts 1, with a warning if
     there are further ones.
 
     Users and items are numbered in the order in which they come. Of several ratings of a user for an item the
