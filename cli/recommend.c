@@ -46,8 +46,9 @@ static int find(int64_t *found, const struct recommending *r, const char *what, 
     }
     char *end;
     errno = 0;
-    *found = strtoll(wanted, &end, 10) - 1;
-    if (*end == '\0' && end != wanted && !errno && *found >= 0 && *found < count) return 0;
+    const int64_t number = strtoll(wanted, &end, 10);
+    *found = number >= 1 ? number - 1 : 0;
+    if (*end == '\0' && end != wanted && !errno && number >= 1 && number <= count) return 0;
     return fail_with(KILN_ERR_ARGUMENT, WORKING, "without names they are numbered from 1",
                      "there is no %s '%s', only 1 to %s", what, wanted, text_count(count));
 }

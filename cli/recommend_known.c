@@ -46,8 +46,8 @@ static int64_t name_index_find(const struct name_index *index, const char *name)
     }
     char *end;
     errno = 0;
-    const int64_t number = strtoll(name, &end, 10) - 1;
-    return *end == '\0' && end != name && !errno && number >= 0 && number < index->count ? number : -1;
+    const int64_t number = strtoll(name, &end, 10);
+    return *end == '\0' && end != name && !errno && number >= 1 && number <= index->count ? number - 1 : -1;
 }
 
 static void name_index_free(struct name_index *index) {

@@ -136,6 +136,21 @@ static void refusals(void **state) {
     kiln_read_options options = reading_options();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         assert_bad_file(ki_read_ratings, &files[i], strlen(files[i].text), &options);
+    static const char *const outside[] = {"0",
+                                          "4",
+                                          "-4",
+                                          "9223372036854775807",
+                                          "-9223372036854775808",
+                                          "-99999999999999999999",
+                                          "99999999999999999999"};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        options.source = outside[i];
+        assert_bad_file(
+            ki_read_ratings,
+            &(struct bad_file){"1,2,3\n", 1, 1, KILN_ERR_PARSE, "but a line has 3", "-1 for the last"}, 6,
+            &options);
+    }
+    options.source = NULL;
     assert_bad_file(ki_read_ratings,
                     &(struct bad_file){"a,b\0c,1\n", 1, 3, KILN_ERR_PARSE, "not UTF-8", NULL}, 8, &options);
     options.max_name = 3;

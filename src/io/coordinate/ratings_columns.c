@@ -74,7 +74,7 @@ static int told_column(const struct columns *c, int role, const char *told, bool
     const long number = strtol(told, &rest, 10);
     int found = -1;
     if (*told && !*rest) {
-        if (number != 0 && labs(number) <= c->count)
+        if (number != 0 && number >= -c->count && number <= c->count)
             return (int)(number > 0 ? number - 1 : c->count + number);
         ki_fault(c->fault, KILN_ERR_PARSE, c->fields[0].text,
                  "columns are numbered from 1 on, or from the end, -1 for the last",
