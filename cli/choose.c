@@ -78,7 +78,8 @@ static int move_to(struct run *run, kiln_data *data, kiln_device *device) {
 kiln_work choose_work(const struct verb *verb, const kiln_data *data, int64_t k, int64_t passes) {
     const kiln_matrix *X = kiln_data_X(data);
     const kiln_algorithm *algorithm = kiln_algorithm_named(verb->name);
-    return (kiln_work){.format = kiln_matrix_format(X),
+    return (kiln_work){.size = sizeof(kiln_work),
+                       .format = kiln_matrix_format(X),
                        .type = kiln_matrix_type(X),
                        .rows = kiln_matrix_rows(X),
                        .cols = kiln_matrix_cols(X),

@@ -55,7 +55,7 @@
 #define KI_LAST_kiln_checkpoint_options resume
 #define KI_LAST_kiln_checkpoint_info problem
 #define KI_LAST_kiln_solver why
-#define KI_LAST_kiln_work steps
+#define KI_LAST_kiln_work trial
 #define KI_LAST_kiln_choose_options user
 #define KI_LAST_kiln_metrics_options columns
 #define KI_LAST_kiln_inference_options group_count

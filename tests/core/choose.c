@@ -152,8 +152,19 @@ static void senseless_work_is_refused(void **state) {
     assert_int_equal(ki_work_check(&full, NULL), KILN_ERR_ARGUMENT);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * choosing */
+/* A program of the first release has a kiln_work that ends with trial: what lies behind is not its. */
+static void work_of_the_first_release(void **state) {
+    (void)state;
+    const size_t sizes[] = {0, offsetof(kiln_work, steps), sizeof(kiln_work)};
+    for (int i = 0; i < 3; i++) {
+        const kiln_work work = {.size = sizes[i], .rows = 1, .cols = 1, .steps = 40};
+        kiln_work full;
+        assert_int_equal(ki_work_check(&full, &work), KILN_OK);
+        assert_int_equal(full.steps, i < 2 ? 0 : 40);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- choosing */
 
 static kiln_device *host;
 
@@ -302,8 +313,7 @@ static void wrong_arguments_of_a_choice(void **state) {
     assert_null(estimates);
 }
 
-/* ---------------------------------------------------------------------------------------- moving, and
- * plans */
+/* ---------------------------------------------------------------------------------- moving, and plans */
 
 enum { ROWS = 70, COLS = 9 };
 
@@ -440,6 +450,7 @@ int main(void) {
         cmocka_unit_test(thin_rates_fall_without_end),
         cmocka_unit_test(the_gpu_takes_over_once),
         cmocka_unit_test(senseless_work_is_refused),
+        cmocka_unit_test(work_of_the_first_release),
         cmocka_unit_test_setup_teardown(data_move_there_and_back, open_with_kernels, close_with_kernels),
         cmocka_unit_test_setup_teardown(every_plan_computes_the_same, open_with_kernels, close_with_kernels),
         cmocka_unit_test_setup_teardown(small_work_stays_and_measures_nothing, open_host, close_host),
