@@ -132,13 +132,15 @@ typedef struct kiln_ranking {
     int64_t rows;     /* that have entries */
     double map;       /* the rows' mean of: sum_t h_t (h_1 + ... + h_t) / t, divided by p */
     /* the rows' mean of the area under the curve of the places, all columns behind them taken to be in random
-     * order: [sum_t (1 - h_t) (h_1 + ... + h_t) + (sum h + c) / 2 (N - c - sum (1 - h))] / (c (N - c)); rows
-     * that have all columns are left out, NaN if all do */
+     * order: [sum_t m_t (h_1 + ... + h_t) + (sum h + c) / 2 (N - c - sum m)] / (c (N - c)), m_t = 1 - h_t for
+     * the first N - c places with h_t = 0, 0 behind them; rows that have all columns are left out, NaN if all
+     * do */
     double auc;
     double coverage; /* the share of the N columns that were recommended to one of these rows or more */
 } kiln_ranking;
 /* columns: top for each row of test, best first, -1 where there is none, which counts as a miss. precision,
- * map, ndcg and auc are those of implicit.evaluation.ranking_metrics_at_k. Without a row that has entries all
+ * map, ndcg and auc are those of implicit.evaluation.ranking_metrics_at_k, but that its auc has no bound on
+ * misses, and may be below 0 where lists have fewer than `top` columns. Without a row that has entries all
  * are 0. Cost: a look at each place and entry, on all threads of the machine's; 4 bytes a column of memory.
  * Determinism: the same bits for any number of threads. Errors: ERR_ARGUMENT (test dense, a column that is
  * not there), ERR_NOMEM, device errors. */
@@ -155,12 +157,12 @@ KILN_API kiln_status kiln_ranking_of(kiln_ranking *ranking, int64_t top, const i
  * window that is as long as the longest document. */
 typedef enum kiln_coherence_kind { KILN_COHERENCE_UMASS = 1, KILN_COHERENCE_NPMI = 2 } kiln_coherence_kind;
 /* coherences[t] = topic t's, whose words are the columns words[t * top] ... words[t * top + top - 1], -1
- * behind the last where there are fewer; NaN with less than two words. X m x n CSR.
+ * behind the last where there are fewer, and nowhere else; NaN with less than two words. X m x n CSR.
  * Cost: a look at each entry, m / 64 operations a pair of words; m / 8 bytes a word. Determinism: the same
  * bits.
- * Errors: ERR_ARGUMENT (X dense, a column that is not there), ERR_NOMEM, device errors. Source: Mimno et al.,
- * "Optimizing semantic coherence in topic models", EMNLP 2011; Bouma, "Normalized (pointwise) mutual
- * information in collocation extraction", GSCL 2009; Roeder, Both and Hinneburg, WSDM 2015. */
+ * Errors: ERR_ARGUMENT (X dense, a column that is not there, a word behind a -1), ERR_NOMEM, device errors.
+ * Source: Mimno et al., "Optimizing semantic coherence in topic models", EMNLP 2011; Bouma, "Normalized (pointwise) mutual information
+ * in collocation extraction", GSCL 2009; Roeder, Both and Hinneburg, WSDM 2015. */
 KILN_API kiln_status kiln_coherence(double *coherences, kiln_coherence_kind kind, int64_t topics, int64_t top,
                                     const int64_t *words, const kiln_matrix *X);
 

@@ -111,7 +111,13 @@ def _places(words: Any, names: Any) -> Any:
     """The numbers of words, which are told by number or by name."""
     words = list(words)
     if not any(isinstance(word, str) for word in words):
-        return np.asarray(words, np.int64)
+        numbers = np.asarray(words)
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise ArgumentError(f"words must be numbers of columns or names, got {words!r}")
+        numbers = numbers.astype(np.int64)
+        if numbers.size and numbers.min() < 0:
+            raise ArgumentError(f"there is no word {numbers.min()}: words are numbers of columns, from 0 on")
+        return numbers
     if names is None:
         raise ArgumentError("words by name need feature_names")
     known = {name: place for place, name in enumerate(names)}

@@ -258,6 +258,10 @@ def test_coherence_is_gensims():
                                   kiln.coherence([[w for w, _ in t] for t in words], X, feature_names=names))
     with pytest.raises(ValueError, match="there is no word 'x'"):
         kiln.coherence([["x"]], X, feature_names=names)
+    for wrong, said in (([-1, 3], "no word -1"), ([3, -1], "no word -1"), ([0, 20], "no column 20"),
+                        ([0.5, 1], "must be numbers")):
+        with pytest.raises(kiln.ArgumentError, match=said):
+            kiln.coherence([wrong], X)
 
 
 @pytest.mark.parametrize("verb", ["lda", "gap"])

@@ -33,6 +33,9 @@ static kiln_status find_words(struct words *w, const char *call) {
         const int64_t word = w->words[i];
         if (word < -1 || word >= w->columns)
             return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no column %lld", call, (long long)word);
+        if (word >= 0 && i % w->top > 0 && w->words[i - 1] < 0)
+            return ki_fail(KILN_ERR_ARGUMENT, "%s: topic %lld has column %lld behind a -1, which ends it",
+                           call, (long long)(i / w->top), (long long)word);
         if (word >= 0 && w->place[word] < 0) w->place[word] = w->count++;
     }
     w->line = ki_ceil_div(w->documents, 64);

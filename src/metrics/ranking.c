@@ -41,7 +41,7 @@ static struct row measure(const int64_t *columns, int64_t top, const int32_t *wa
             row.hits++;
             row.ndcg += 1 / log2((double)t + 2);
             row.map += (double)row.hits / (double)(t + 1);
-        } else {
+        } else if (misses < n - count) { /* more places may be empty than there are columns to miss */
             misses++;
             before += (double)row.hits;
         }

@@ -359,6 +359,11 @@ static void rankings_by_hand(void **state) {
     assert_true(ranking.rows == 2 && ranking.recall == 1 && ranking.precision == 1);
     assert_true(ranking.map == 0.75 && ranking.auc == 0.75 && ranking.coverage == 1);
     assert_true(fabs(ranking.ndcg - (1 / log2(3) + 1) / 2) < 1e-12);
+    /* Lists that run dry: both rows have two columns to miss, whatever the number of empty places. Nothing is
+     * found for the first; the second has its column before one miss, so all columns are behind. */
+    static const int64_t dry[] = {0, -1, -1, -1, -1, 2, 1, -1, -1, -1};
+    assert_int_equal(kiln_ranking_of(&ranking, 5, dry, test), KILN_OK);
+    assert_true(ranking.auc == 0.5 && ranking.recall == 0.5 && ranking.map == 0.5);
     kiln_model_free(model);
     kiln_matrix_free(A);
     kiln_matrix_free(B);
@@ -429,6 +434,9 @@ static void coherence_by_hand(void **state) {
     assert_int_equal(kiln_coherence(found, KILN_COHERENCE_NPMI, 1, 3, words, X), KILN_OK);
     assert_true(fabs(found[0] - log(0.5 / (0.75 * 0.5)) / -log(0.5)) < 1e-11);
     assert_int_equal(kiln_coherence(found, KILN_COHERENCE_NPMI, 1, 1, (int64_t[]){4}, X), KILN_ERR_ARGUMENT);
+    static const int64_t behind[][3] = {{-1, 3, -1}, {0, -1, 1}, {-1, -1, 2}, {0, 1, -2}};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(kiln_coherence(found, KILN_COHERENCE_NPMI, 1, 3, behind[i], X), KILN_ERR_ARGUMENT);
     kiln_matrix_free(X);
 }
 
