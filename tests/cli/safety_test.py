@@ -175,7 +175,7 @@ class Signals(Case):
             pass
         os.close(ours)
         self.assertEqual(process.wait(timeout=60), 0)
-        self.assertRegex(seen, rb"read, 0\.[2-9] s so far")
+        self.assertRegex(seen, rb"read, \d+\.\d s so far")
         self.assertNotIn(b"nan", seen)
         self.assertLess(waited, 30)
 
