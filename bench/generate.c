@@ -57,8 +57,7 @@ static const char usage[] =
     "  --shuffled  popular columns anywhere instead of first\n"
     "  --rows ...  a shape of one's own\n";
 
-/* ------------------------------------------------------------------------------------------ random
- * numbers */
+/* ------------------------------------------------------------------------------------- random numbers */
 
 /* splitmix64 (Steele, Lea and Flood, OOPSLA 2014). */
 static uint64_t mix(uint64_t z) {

@@ -58,8 +58,7 @@ static int explain_plans(struct run *run, const struct planned *planned) {
     return code;
 }
 
-/* ------------------------------------------------------------------------------------ where to run an
- * algorithm */
+/* -------------------------------------------------------------------------- where to run an algorithm */
 
 enum { SIZES = 7 };
 static const double scales[SIZES] = {1.0 / 64, 1.0 / 16, 0.25, 1, 4, 16, 64};

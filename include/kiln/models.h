@@ -12,8 +12,9 @@
 extern "C" {
 #endif
 
-/* ---------------------------------------------------------------------------------------- models
- * A model file is a safetensors file: tensors (weights "W" n x k, "b" 1 x k) and string metadata
+/* --------------------------------------------------------------------------------------------- models */
+
+/* A model file is a safetensors file: tensors (weights "W" n x k, "b" 1 x k) and string metadata
  * ("algorithm", "kiln_version", "schema", options, metrics). Loading checks all of it before use. */
 
 KILN_API kiln_status kiln_model_create(kiln_model **model, const char *algorithm);
@@ -64,8 +65,9 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  * One pass over X. ERR_MODEL if the model's columns and X's differ. */
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
-/* ------------------------------------------------------------------------------------ algorithms
- * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
+/* ----------------------------------------------------------------------------------------- algorithms */
+
+/* One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
  * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR. A
  * tolerance of 0 that is given (kiln_option_give) goes on until rounding (KILN_STOP_STALLED) or
  * max_iterations ends it. A warm start gives the solver its starting point and nothing else: conjugate

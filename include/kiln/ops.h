@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------------------------ operations
- * All operands live on one device and have one type. Sums run in the matrix's type unless said otherwise.
+/* ----------------------------------------------------------------------------------------- operations */
+
+/* All operands live on one device and have one type. Sums run in the matrix's type unless said otherwise.
  * Determinism: on one machine, device and thread count every operation returns the same bits from run to
  * run, except where a comment says "atomics".  */
 

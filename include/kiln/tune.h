@@ -12,8 +12,9 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------------------------------ choosing
- * Where work should run, and why. */
+/* ------------------------------------------------------------------------------------------- choosing */
+
+/* These say where work should run, and why. */
 
 /* Passes over a matrix X with a little work on vectors between them, as iterative algorithms do. */
 typedef struct kiln_work {

@@ -37,8 +37,7 @@ static kiln_work work_on_points(int64_t rows) {
                        .k = CLUSTERS};
 }
 
-/* ------------------------------------------------------------------------------------------------
- * PageRank */
+/* ------------------------------------------------------------------------------------------- PageRank */
 
 static kiln_work work_on_links(int64_t rows) {
     return (kiln_work){
@@ -109,8 +108,7 @@ const struct kiln_trial ki_trial_pagerank = {.name = "pagerank",
                                              .make = make_graph,
                                              .run = run_pagerank};
 
-/* -------------------------------------------------------------------------------------------------
- * K-Means */
+/* -------------------------------------------------------------------------------------------- K-Means */
 
 /* Each centre is a product with each row, and reading and adding up the rows is as much as four. */
 static double products_of(const kiln_work *work) {
@@ -141,8 +139,7 @@ const struct kiln_trial ki_trial_kmeans = {.name = "kmeans",
                                            .make = make_points,
                                            .run = run_kmeans};
 
-/* ------------------------------------------------------------------------------- multi-dimensional
- * scaling */
+/* -------------------------------------------------------------------------- multi-dimensional scaling */
 
 /* A pair's dissimilarity and distance cost as much as three dimensions. */
 static double pairs_of(const kiln_work *work) {

@@ -73,8 +73,7 @@ static kiln_status begin(struct choice *choice, kiln_device *host) {
     return status;
 }
 
-/* ------------------------------------------------------- the GPU that was seen last: name, description,
- * bytes */
+/* ----------------------------------------------- the GPU that was seen last: name, description, bytes */
 
 static kiln_status remember_gpu(kiln_device *gpu) {
     struct ki_cache *cache;
@@ -125,8 +124,7 @@ static kiln_status recall_gpu(struct choice *choice) {
     return status;
 }
 
-/* -------------------------------------------------------------------------------------- opening and
- * measuring */
+/* ------------------------------------------------------------------------------ opening and measuring */
 
 /* The best GPU, as "auto" finds it. *gpu stays NULL if there is none, and why says why. */
 static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_options *options) {
@@ -251,8 +249,7 @@ done:
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------
- * telling */
+/* -------------------------------------------------------------------------------------------- telling */
 
 static void explain(kiln_estimate *row, const struct choice *choice, const struct candidate *candidate,
                     const struct candidate *other, bool chosen) {

@@ -119,8 +119,7 @@ done:
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------- running
- * one */
+/* ---------------------------------------------------------------------------------------- running one */
 
 static kiln_status run_numbered(const struct ki_chain *chain, const kiln_plan *plan,
                                 const struct ki_plan *found, int n) {

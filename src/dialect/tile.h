@@ -141,8 +141,7 @@ DEVICE_FN void copy_tiles(const struct tiles *t, LOCAL_PTR ulong *full) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------ the middle
- * step */
+/* ------------------------------------------------------------------------------------ the middle step */
 
 /* What a warp needs of memory for the rows of a tile from its first unit on. */
 struct rows_operands {
@@ -237,8 +236,7 @@ DEVICE_FN void keep(LOCAL_PTR real *to, const real (*q)[2]) {
         for (int s = 0; s < 2; s++) to[u * 64 + 2 * lane + s] = q[u][s];
 }
 
-/* ------------------------------------------------------------------------------------------ the workers'
- * halves */
+/* -------------------------------------------------------------------------------- the workers' halves */
 
 /* A warp's place in every tile. */
 struct place {

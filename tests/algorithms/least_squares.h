@@ -150,8 +150,7 @@ static inline struct solution reference(const struct problem *p, const kiln_linr
     return s;
 }
 
-/* ---- kiln -------------------------------------------------------------------------------------------------
- */
+/* ----------------------------------------------------------------------------------------------- kiln */
 
 #define assert_ok(call)                                                                                      \
     do {                                                                                                     \

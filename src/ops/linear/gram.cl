@@ -124,8 +124,7 @@ DEVICE_FN void gram_fetch_chunk(LOCAL_PTR struct chunk *to, const struct gram_ta
 }
 
 #if defined(TENSOR) && defined(BULK) && !defined(REAL_F64)
-/* ------------------------------------------------------------------------------------------ 32 x 32 a
- * warp */
+/* ------------------------------------------------------------------------------------- 32 x 32 a warp */
 #define WARPS (SIDE / 32)
 #define SLICES (BS / 32 / (WARPS * WARPS)) /* warps that share a place, and a chunk's rows */
 #define ROWS (CHUNK / SLICES)
@@ -193,8 +192,7 @@ DEVICE_FN int gram_element(const struct place *at, int s) {
     return i * SIDE + at->j - lane / 4 + s / 4 % 4 * 8 + lane % 4 * 2 + s % 2;
 }
 #else
-/* ------------------------------------------------------------------------------------------ 4 x 4 a
- * thread */
+/* ------------------------------------------------------------------------------------- 4 x 4 a thread */
 #define SLICES 1
 #define FOLD 1
 struct place {

@@ -324,8 +324,7 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------ what rows leave
- * behind */
+/* ----------------------------------------------------------------------------- what rows leave behind */
 
 /* The row comes (sign 1) or goes (-1). */
 static void FN(bounds_correct)(const struct ki_assign *of, int64_t row, int64_t c, double sign) {

@@ -324,8 +324,7 @@ DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global co
 }
 #endif
 
-/* ------------------------------------------------------------------------------------------ the middle
- * step */
+/* ------------------------------------------------------------------------------------ the middle step */
 
 /* What a tile waits for before it becomes w. */
 struct coming {
@@ -383,8 +382,7 @@ DEVICE_FN void make_factors(LOCAL_PTR real *mine, const struct coming *now, cons
     }
 }
 
-/* ------------------------------------------------------------------------------------------ beginning and
- * end */
+/* ---------------------------------------------------------------------------------- beginning and end */
 
 /* wr = 0; yr = the thread's columns of y. */
 DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const struct strip *t, __global const real *y,
