@@ -161,8 +161,9 @@ typedef enum kiln_coherence_kind { KILN_COHERENCE_UMASS = 1, KILN_COHERENCE_NPMI
  * Cost: a look at each entry, m / 64 operations a pair of words; m / 8 bytes a word. Determinism: the same
  * bits.
  * Errors: ERR_ARGUMENT (X dense, a column that is not there, a word behind a -1), ERR_NOMEM, device errors.
- * Source: Mimno et al., "Optimizing semantic coherence in topic models", EMNLP 2011; Bouma, "Normalized (pointwise) mutual information
- * in collocation extraction", GSCL 2009; Roeder, Both and Hinneburg, WSDM 2015. */
+ * Source: Mimno et al., "Optimizing semantic coherence in topic models", EMNLP 2011; Bouma, "Normalized
+ * (pointwise) mutual information in collocation extraction", GSCL 2009; Roeder, Both and Hinneburg, WSDM
+ * 2015. */
 KILN_API kiln_status kiln_coherence(double *coherences, kiln_coherence_kind kind, int64_t topics, int64_t top,
                                     const int64_t *words, const kiln_matrix *X);
 
