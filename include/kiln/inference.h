@@ -64,12 +64,13 @@ typedef struct kiln_inference_options {
  *   "groups"              G; of KILN_ERRORS_CLUSTER alone
  *   "test_degrees"        those of Student's t that tests go by: n - p where the dispersion is estimated,
  *                         G - 1 of clusters then, infinite (the normal distribution) where it is known
- * Cost: kiln_gram twice (HC, CLUSTER) or once, two passes, kiln_linreg once where columns seem to
- * depend on others, for HC2 and HC3 and residuals m p^2 multiplications in passes of up to 64 columns; for CLUSTER a pass for up to 64 groups; on the host p^3 and
- * 3 p^2 doubles, 4 with robust errors. Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (other
- * losses; robust errors of a beta model); ERR_DATA (fewer than two groups; columns that only seem to depend
- * on others, as a row of 1e10 beside others of 1 makes them do); ERR_LIMIT (more than 16384
- * columns); those of kiln_glm. *made is to be freed by kiln_inference_free; on failure it is untouched.
+ * Cost: kiln_gram twice (HC, CLUSTER) or once, two passes, and kiln_linreg once where columns seem to depend
+ * on others; for HC2 and HC3 and residuals m p^2 multiplications in passes of up to 64 columns; for CLUSTER
+ * passes of min(64, 2^24 / m) groups each: 64 up to 262,144 rows, one beyond 8.4 million; on the host p^3
+ * and 3 p^2 doubles, 4 with robust errors. Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED
+ * (other losses; robust errors of a beta model); ERR_DATA (fewer than two groups; columns that only seem to
+ * depend on others, as a row of 1e10 beside others of 1 makes them do); ERR_LIMIT (more than 16384 columns);
+ * those of kiln_glm. *made is to be freed by kiln_inference_free; on failure it is untouched.
  * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; Zeileis, J. Stat. Softw. 16 (2006)
  * for robust errors of generalised linear models. */
 KILN_API kiln_status kiln_inference_of(kiln_inference **made, const kiln_matrix *w, const kiln_matrix *b,
@@ -122,7 +123,8 @@ KILN_API kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference
 KILN_API kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kiln_matrix *y,
                                        const kiln_glm_options *options);
 
-/* Two models of one family, link and data, the columns' space of `small` within that of `large`. */
+/* Two models of one family, link, parameter of these and data, the columns' space of `small` within that of
+ * `large`. */
 typedef struct kiln_comparison {
     size_t size;
     double degrees, under; /* parameters that `large` has more; under: n - p of `large`, infinite where the
@@ -133,7 +135,9 @@ typedef struct kiln_comparison {
     double statistic, p;
     double ratio, ratio_p; /* 2 (log-likelihood of large - of small), and its chi square tail */
 } kiln_comparison;
-/* Tests whether `small` will do. ERR_ARGUMENT: not of as many rows, or `large` has no more parameters. */
+/* Tests whether `small` will do. ERR_ARGUMENT: another family, link, power of the link or parameter of the
+ * family (one estimated for each model is another one), not as many rows, or `large` has no more
+ * parameters. */
 KILN_API kiln_status kiln_inference_compare(kiln_comparison *comparison, const kiln_inference *small,
                                             const kiln_inference *large);
 

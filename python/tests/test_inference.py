@@ -166,6 +166,19 @@ def test_comparison_and_summary():
     near(large.compare(small).p, stats.chi2.sf(small.deviance - large.deviance, 2))
     with pytest.raises(kiln.ArgumentError, match="not within"):
         small.compare(large)
+    for one, more, says in (("negative-binomial", {"parameter": 0.5}, "family poisson, and one of negative"),
+                            ("poisson", {"link": "sqrt"}, "link log, and one of sqrt")):
+        other = kiln.GeneralizedLinearRegressor(one, device="cpu", **more).fit(X, counts).inference(X, counts)
+        with pytest.raises(kiln.ArgumentError, match=says):
+            other.compare(small)
+    for name, values in (("parameter", {"family": "negative-binomial"}), ("link_power", {
+            "family": "poisson", "link": "power"})):
+        pair = []
+        for x, value in ((X, 0.4), (X[:, :2], 0.5)):
+            model = kiln.GeneralizedLinearRegressor(device="cpu", **values, **{name: value})
+            pair.append(model.fit(x, counts).inference(x, counts))
+        with pytest.raises(kiln.ArgumentError, match="0.5, and one of 0.4"):
+            pair[0].compare(pair[1])
     lines = str(large.summary(0.1)).splitlines()
     assert len({len(line) for line in lines if line.startswith(("=", "-"))}) == 1
     assert "[0.05" in lines[9] and lines[-2].startswith("(intercept)")
