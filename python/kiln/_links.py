@@ -80,7 +80,7 @@ class Graph:
             columns = [(str(name), table.iloc[:, j]) for j, name in enumerate(table.columns)]
             self._kind = "pandas"
         else:
-            pyarrow = _pyarrow()
+            pyarrow = arrow()
             made = pyarrow.table(table)
             columns = list(zip(made.column_names, made.columns))
             self._kind = "polars" if type(table).__module__.startswith("polars") else "arrow"
@@ -114,7 +114,7 @@ class Graph:
         elif isinstance(values, dict):
             keys, numbers_of = list(values), np.array(list(values.values()), np.float64)
         elif (table := as_table(values)) is not None:
-            made = _pyarrow().table(table)
+            made = arrow().table(table)
             keys = made.columns[0].to_pylist()
             numbers_of = np.column_stack([one.to_numpy() for one in made.columns[1:]])
             numbers_of = numbers_of[:, 0] if numbers_of.shape[1] == 1 else numbers_of
@@ -144,7 +144,7 @@ class Graph:
             index = pandas.Index(self.nodes, name="node")
             return pandas.Series(values, index, name=name) if vector else pandas.DataFrame(values, index)
         columns = {name: values} if vector else {f"{name}_{j}": column for j, column in enumerate(values.T)}
-        made = _pyarrow().table({"node": self.nodes, **columns})
+        made = arrow().table({"node": self.nodes, **columns})
         if self._kind == "arrow":
             return made
         import polars
@@ -173,7 +173,7 @@ def _codes_of_pandas(source: Any, target: Any) -> tuple[Any, Any]:
 
 
 def _codes_of_arrow(source: Any, target: Any) -> tuple[Any, Any]:
-    pyarrow = _pyarrow()
+    pyarrow = arrow()
     ends = [one.cast(one.type.value_type) if pyarrow.types.is_dictionary(one.type) else one
             for one in (source, target)]
     if ends[0].type != ends[1].type:
@@ -187,11 +187,12 @@ def _codes_of_arrow(source: Any, target: Any) -> tuple[Any, Any]:
     return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary
 
 
-def _pyarrow() -> Any:
+def arrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise UnsupportedError("a table of links is read through pyarrow: pip install pyarrow") from error
+        raise UnsupportedError("a table of links or ratings is read through pyarrow: pip install "
+                               "pyarrow") from error
     return pyarrow
 
 

@@ -7,7 +7,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ._arrays import device
+from ._columns import as_table
 from ._library import ArgumentError, DataError, c_name, ffi, lib, struct, text
+from ._links import arrow
 from ._read import column_texts, data_warnings, host_copy
 from ._roles import columns_by_role
 from ._words import warn
@@ -17,8 +19,8 @@ _WORDS = ("user|customer|uid", "item|movie|product|book|artist|track|iid",
 
 
 class Ratings(NamedTuple):
-    """X (n_users, n_items), SciPy's CSR, and what its rows and columns are called, user_names and item_names;
-    fit() of ALS and SFA takes all of it.
+    """X (n_users, n_items), SciPy's CSR, and what its rows and columns are called, user_names and item_names,
+    texts; fit() of ALS and SFA takes all of it.
 
     Examples
     --------
@@ -29,22 +31,23 @@ class Ratings(NamedTuple):
     """
 
     X: Any
-    user_names: list[Any]
-    item_names: list[Any]
+    user_names: list[str]
+    item_names: list[str]
 
 
 def read_ratings(path: Any, /, *, source: str | int | None = None, target: str | int | None = None,
                  weight: str | int | None = None, dtype: Any = "float64") -> Ratings:
     """Ratings in this dtype: of a file of lines "user, item and perhaps a rating", as `kiln als` reads it, or
-    of a frame of pandas, polars or pyarrow with such columns: those whose names begin with user, item and
-    rating (or customer, movie, count and the like), else the first three.
+    of a table in memory, as kiln.read takes it, with such columns: those whose names begin with user, item
+    and rating (or customer, movie, count and the like), else the first three.
 
     source, target, weight: the columns of users, items and ratings, by name, or by number, 0 the first, -1
     the last. Where columns are called user and item but none rating, each line counts 1, with a warning if
     there are further ones.
 
-    Users and items are numbered in the order in which they come. Of several ratings of a user for an item the
-    last counts, with a warning; without ratings each line counts 1, and they add up.
+    Users and items are numbered in the order in which they come, and their names are texts: user 3 of a frame
+    is called "3", as in a file. Of several ratings of a user for an item the last counts, with a warning;
+    without ratings each line counts 1, and they add up.
 
     Examples
     --------
@@ -57,8 +60,9 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
     if str(dtype) not in ("float32", "float64"):
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
     said = {"source": source, "target": target, "weight": weight}
-    if hasattr(path, "columns"):
-        return _of_frame(path, said, dtype)
+    frame = path if hasattr(path, "iloc") and hasattr(path, "columns") else as_table(path)
+    if frame is not None:
+        return _of_frame(frame, said, dtype)
     where, made, texts = device("cpu"), ffi.new("kiln_data **"), column_texts(said)
     options = struct("kiln_read_options", type=lib.KILN_F32 if str(dtype) == "float32" else lib.KILN_F64,
                      format=lib.KILN_FILE_RATINGS, **texts)
@@ -71,8 +75,13 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
 
 
 def _of_frame(frame: Any, said: dict[str, Any], dtype: Any) -> Ratings:
-    names = list(getattr(frame, "column_names", frame.columns))
-    parts = [frame.iloc[:, j] if hasattr(frame, "iloc") else frame[name] for j, name in enumerate(names)]
+    if hasattr(frame, "iloc"):
+        names, parts = list(frame.columns), [frame.iloc[:, j] for j in range(frame.shape[1])]
+    elif hasattr(frame, "get_columns"):  # of polars
+        names, parts = frame.columns, frame.get_columns()
+    else:
+        table = arrow().table(frame)
+        names, parts = table.column_names, table.columns
     if len(names) < 2:
         raise DataError("ratings are columns of users, items and perhaps ratings")
     users, items, ratings = columns_by_role([(str(name), part) for name, part in zip(names, parts)], said,
@@ -95,12 +104,12 @@ def _of_frame(frame: Any, said: dict[str, Any], dtype: Any) -> Ratings:
     return Ratings(X, user_names, item_names)
 
 
-def _numbered(names: Any, role: str) -> tuple[Any, list[Any]]:
-    """The names' numbers, and the names in the order in which they come."""
-    listed = np.asarray(names).tolist()
+def _numbered(names: Any, role: str) -> tuple[Any, list[str]]:
+    """The names' numbers, and the names as texts in the order in which they come."""
+    listed = names.to_pylist() if hasattr(names, "to_pylist") else names.to_list()
     missing = names.isna() if hasattr(names, "isna") else [name is None or name != name for name in listed]
     if len(rows := np.flatnonzero(missing)):
         raise DataError(f"the {role} of row {rows[0]} (from 0) is missing")
-    known: dict[Any, int] = {}
-    numbers = np.array([known.setdefault(name, len(known)) for name in listed], np.int64)
+    known: dict[str, int] = {}
+    numbers = np.array([known.setdefault(str(name), len(known)) for name in listed], np.int64)
     return numbers, list(known)

@@ -17,6 +17,7 @@ from ._factors import _Factors
 from ._library import ArgumentError, check, ffi, lib
 from ._ratings import Ratings
 from ._solve import choice
+from ._words import warn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,20 +26,23 @@ if TYPE_CHECKING:
 class _Recommender(_Factors):
     """The prediction for a row u and a column i is mean_ + row_biases_[u] + column_biases_[i] +
     row_factors_[u] @ column_factors_[i]; mean_ and biases are 0 of a model without them. l2_ is the penalty
-    that held. user_names_, item_names_: names of rows and columns, or None; who asks by name is told
-    names."""
+    that held. user_names_, item_names_: names of rows and columns, which are texts, or None; who asks by name
+    is told names. A number is always a row or column, "3" the name: names that are given as numbers become
+    their texts, and a number that is also the name of another row is warned of, once for a model."""
 
     mean_: float
     warm_start: bool
     user_names_: Any = None
     item_names_: Any = None
+    _numbers_told = False  # whether the warning of numbers that are names, too, was given
 
     # ------------------------------------------------------------------------------------------- fitting
 
     def fit(self, X: Any, y: Any = None, *, user_names: Any = None, item_names: Any = None) -> Self:
         """Factors X (n_users, n_items): the stored entries of a sparse matrix; of a dense array what is not
         0. y is ignored. X may be kiln.read_ratings(...), which has names. user_names, item_names: names of
-        the rows and columns; None: those of a frame's index, if it has texts, and columns."""
+        the rows and columns, which become texts; None: those of a frame's index and columns, if they are
+        texts."""
         if isinstance(X, Ratings):
             X, user_names, item_names = X
         super().fit(X)
@@ -107,7 +111,7 @@ class _Recommender(_Factors):
         model = super()._whole_model(where)
         for key, names in (("rows", self.user_names_), ("columns", self.item_names_)):
             if names is not None:
-                told = json.dumps([str(name) for name in names])
+                told = json.dumps(names.tolist())
                 check(lib.kiln_model_set_text(model, key.encode(), told.encode()))
         return model
 
@@ -184,16 +188,17 @@ class _Recommender(_Factors):
     def _places_with_new(self, what: str, ids: Any, count: int) -> Any:
         """Their numbers; names that are new become the next ones."""
         names = getattr(self, f"{what}_names_")
+        self._mind_names(ids, what)
         if names is None:
             if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0):
                 raise ValueError(f"{what}s of this model are integers from 0 on")
             return ids.astype(np.int64)
-        if ids.dtype.kind in "iu" and names.dtype.kind in "UO":
+        if ids.dtype.kind in "iu":
             if ids.size and (ids.min() < 0 or ids.max() >= count):
                 raise ValueError(f"the {what}s of this model have names: name the new ones")
             return ids.astype(np.int64)
         known = {name: place for place, name in enumerate(names.tolist())}
-        places = np.array([known.setdefault(name, len(known)) for name in ids.tolist()], np.int64)
+        places = np.array([known.setdefault(str(name), len(known)) for name in ids.tolist()], np.int64)
         setattr(self, f"{what}_names_", np.array(list(known), object))
         return places
 
@@ -222,15 +227,37 @@ class _Recommender(_Factors):
         given, names = np.asarray(ids), getattr(self, f"{what}_names_")
         if names is not None and _are_names(given):
             known = {name: place for place, name in enumerate(names.tolist())}
-            missing = [name for name in given.ravel().tolist() if name not in known]
+            told = [str(name) for name in given.ravel().tolist()]
+            missing = [name for name in told if name not in known]
             if missing:
                 raise ValueError(f"there is no {what} {missing[0]!r} among {count}")
-            return np.array([known[name] for name in given.ravel().tolist()], np.int64).reshape(given.shape)
+            return np.array([known[name] for name in told], np.int64).reshape(given.shape)
         if given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= count):
-            raise ValueError(f"{said} must be integers from 0 to {count - 1}, those of the training data")
+            raise ValueError(f"{said} must be integers from 0 to {count - 1}, those of the training data"
+                             + ("" if names is None else f", or names, which are texts such as {names[0]!r}"))
+        self._mind_names(given, what)
         return given.astype(np.int64)
 
+    def _mind_names(self, ids: Any, what: str) -> None:
+        """Warns, once, of numbers that are names of others than the rows or columns of these numbers."""
+        names = getattr(self, f"{what}_names_")
+        if names is None or self._numbers_told or ids.dtype.kind not in "iu":
+            return
+        known = {name: place for place, name in enumerate(names.tolist())}
+        for number in ids.ravel().tolist():
+            if known.get(str(number), number) != number:
+                side = "row" if what == "user" else "column"
+                called = f", the {what} {names[number]!r}" if 0 <= number < len(names) else ""
+                warn(f"{number} is taken for {side} {number}{called}: numbers are {side}s, and names are "
+                     f"text, {str(number)!r} is the {what} of that name")
+                self._numbers_told = True
+                return
+
     # ------------------------------------------------------------------------------------- the best ones
+
+    def _best_of_rows(self, rows: Any, seen: Any, N: int) -> Any:
+        """The columns that recommend(rows, seen, N) puts first, which takes no number for a name."""
+        return self._best(self._tensors()[0][rows], self._sparse(self._validate(seen, reset=False)), N)[0]
 
     def recommend(self, userid: Any, user_items: Any = None, N: int = 10,
                   filter_already_liked_items: bool = True, filter_items: Any = None,
@@ -504,11 +531,11 @@ class SFA(_Recommender):
 
 
 def _names(names: Any, count: int, said: str) -> Any:
-    """Names as an array of objects, or None."""
+    """Names as an array of texts, or None."""
     if names is None:
         return None
     made = np.empty(len(names), object)
-    made[:] = list(names)
+    made[:] = [str(name) for name in names]
     if len(made) != count or len(set(made.tolist())) != count:
         raise ValueError(f"{said} must be {count} different names, got {len(made)}, "
                          f"{len(set(made.tolist()))} of them different")

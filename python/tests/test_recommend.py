@@ -345,3 +345,56 @@ def test_ratings_are_read(tmp_path):
     assert counted.X.toarray().tolist() == [[2.0]]
     with pytest.raises(kiln.DataError, match="rating of row 1"):
         kiln.read_ratings(pandas.DataFrame({"user": [1, 2], "item": [3, 4], "rating": [1.0, np.nan]}))
+
+
+def _ids(made=None):
+    import pandas
+
+    frame = pandas.DataFrame({"user": [3, 3, 1, 1, 0, 0, 2], "item": [10, 11, 10, 12, 11, 12, 10],
+                              "rating": [5.0, 1, 4, 2, 3, 5, 1]})
+    return frame if made is None else made(frame)
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "lazy", "pyarrow", "duckdb"])
+def test_names_of_ratings_are_texts(form, tmp_path):
+    """As those of the same table in a file, of whatever kind the table is."""
+    if form != "pandas":
+        pytest.importorskip("polars" if form == "lazy" else form)
+    frame = _ids({"pandas": lambda f: f, "polars": lambda f: __import__("polars").from_pandas(f),
+                  "lazy": lambda f: __import__("polars").from_pandas(f).lazy(),
+                  "pyarrow": lambda f: __import__("pyarrow").Table.from_pandas(f),
+                  "duckdb": lambda f: __import__("duckdb").from_df(f)}[form])
+    _ids().to_csv(tmp_path / "r.csv", index=False)
+    found, told = kiln.read_ratings(frame), kiln.read_ratings(tmp_path / "r.csv")
+    assert found.user_names == told.user_names == ["3", "1", "0", "2"]
+    assert found.item_names == told.item_names == ["10", "11", "12"]
+    assert (found.X != told.X).nnz == 0
+
+
+def test_a_number_is_a_row_and_a_text_a_name(tmp_path):
+    ratings = kiln.read_ratings(_ids())
+    model = kiln.ALS(2, l2=0.1, **CPU).fit(ratings.X, user_names=[3, 1, 0, 2],
+                                           item_names=np.array([10, 11, 12]))
+    assert model.user_names_.tolist() == ratings.user_names
+    assert model.item_names_.tolist() == ratings.item_names
+    model.save(tmp_path / "m.kiln")
+    for one in (model, kiln.load(tmp_path / "m.kiln")):
+        with pytest.warns(UserWarning, match="3 is taken for row 3, the user '2': numbers are rows") as told:
+            by_row = one.predict(3, [0, 1, 2])
+        assert [warning.filename for warning in told] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert one.predict("2", ["10", "11", "12"]).tolist() == by_row.tolist()
+            one.recommend(3, filter_already_liked_items=False)  # once for a model
+            names, _ = one.recommend("3", ratings.X[0], N=1)
+            assert names.tolist() == ["12"]
+            assert one.similar_users(np.array([3, 1], object), N=1)[0].tolist() == [["3"], ["1"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = kiln.ALS(2, l2=0.1, **CPU).fit(ratings)
+        kiln.ranking_metrics_at_k(again, ratings.X, ratings.X, K=1)  # asks by rows
+        again.partial_fit_users(np.array([3, 7], object), ratings.X[:2])
+        assert again.user_names_.tolist() == ["3", "1", "0", "2", "7"]
+        kiln.ALS(2, l2=0.1, **CPU).fit(ratings.X, user_names=range(4)).recommend(3, ratings.X[3])
+    with pytest.raises(ValueError, match="or names, which are texts such as '3'"):
+        again.predict(10, 0)
