@@ -171,9 +171,12 @@ def check_size(path, text):
 
 
 def check_width():
-    """C and kernels keep within the columns; what CMake reads as a line of a kernel's build may be longer."""
-    for folder in ("src", "include", "cli", "plugins", "examples", "tests", "bench"):
-        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".cl")):
+    """C, kernels and Python, but bench's, keep within the columns; what CMake reads as a line of a kernel's
+    build may be longer."""
+    for folder in ("src", "include", "cli", "plugins", "examples", "tests", "bench", "python", "scripts"):
+        kinds = (".c", ".h", ".cl") if folder == "bench" else (".c", ".h", ".cl", ".py")
+        for path in sorted(path for path in (ROOT / folder).rglob("*")
+                           if path.suffix in kinds and path.name != "_binding.py"):  # the build writes that
             for number, line in enumerate(path.read_text().split("\n"), 1):
                 if len(line) > COLUMNS_MOST and not line.startswith("// build "):
                     yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns, at most {COLUMNS_MOST}"
@@ -210,7 +213,8 @@ def check_listed(folder):
     there = [path.name for path in (ROOT / folder).iterdir() if path.name != "README.md"]
     for name in sorted(set(listed + there)):
         if (listed.count(name), there.count(name)) != (1, 1):
-            yield f"{folder}/README.md: {name} is listed {listed.count(name)} times, and there are {there.count(name)}"
+            yield (f"{folder}/README.md: {name} is listed {listed.count(name)} times, and there are "
+                   f"{there.count(name)}")
 
 
 def check_folders():

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ._factors import NMF, LatentDirichletAllocation
     from ._functions import Half, batch_reduce, batch_scale, mmchain, multiply, sddmm, spmm
     from ._graphs import hits, pagerank
-    from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
-                           UnsupportedError)
+    from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError,
+                           OutOfMemoryError, UnsupportedError)
     from ._inference import Inference
-    from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression, LinearSVC, LinearSVR,
-                          LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
+    from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression,
+                          LinearSVC, LinearSVR, LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
     from ._machine import build_kernels, devices, doctor, explain, kernels, processes, tune
     from ._manifold import MDS
@@ -35,17 +35,20 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Name -> the module that has it, which is loaded when the name is first used: scikit-learn only for an estimator.
+# Name -> the module that has it, which is loaded when the name is first used: scikit-learn only for an
+# estimator.
 _NAMES = {
-    **dict.fromkeys(("KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
-                     "UnsupportedError"), "_library"),
+    **dict.fromkeys(("KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError",
+                     "OutOfMemoryError", "FileError", "UnsupportedError"), "_library"),
     **dict.fromkeys(("Device", "Matrix", "device", "matrix", "results_on_device"), "_arrays"),
-    **dict.fromkeys(("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
+    **dict.fromkeys(("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression",
+                     "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
                      "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
     "checkpoint": "_checkpoint",
     "Inference": "_inference",
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
-    **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV", "GeneralizedLinearRegressorCV"), "_cv"),
+    **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV",
+                     "GeneralizedLinearRegressorCV"), "_cv"),
     "MDS": "_manifold",
     **dict.fromkeys(("enet_path", "lasso_path"), "_path"),
     **dict.fromkeys(("NMF", "LatentDirichletAllocation"), "_factors"),
@@ -56,21 +59,25 @@ _NAMES = {
     **dict.fromkeys(("from_sklearn", "to_sklearn"), "_scikit"),
     "to_onnx": "_onnx",
     **dict.fromkeys(("pagerank", "hits"), "_graphs"),
-    **dict.fromkeys(("Half", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
+    **dict.fromkeys(("Half", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"),
+                    "_functions"),
     "read": "_read",
     "TableEncoder": "_encoder",
-    **dict.fromkeys(("build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),
+    **dict.fromkeys(("build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"),
+                    "_machine"),
 }
 
 __all__ = [
-    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "ElasticNet", "ElasticNetCV", "FileError", "GammaRegressor",
-    "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "Inference", "KMeans", "KilnError", "Lasso", "LassoCV",
-    "LatentDirichletAllocation", "LinearRegression",
-    "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
-    "OutOfMemoryError", "PoissonRegressor", "Ratings", "Ridge", "RidgeCV", "SFA", "TableEncoder", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
-    "build_kernels", "checkpoint", "coherence", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix",
-    "mmchain", "multiply", "pagerank", "processes",
-    "ranking_metrics_at_k", "read", "read_ratings", "results_on_device", "sddmm", "spmm", "to_onnx", "to_sklearn", "train_test_split", "tune",
+    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "ElasticNet", "ElasticNetCV", "FileError",
+    "GammaRegressor", "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "Inference",
+    "KMeans", "KilnError", "Lasso", "LassoCV", "LatentDirichletAllocation", "LinearRegression", "LinearSVC",
+    "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans",
+    "ModelError", "NMF", "OutOfMemoryError", "PoissonRegressor", "Ratings", "Ridge", "RidgeCV", "SFA",
+    "TableEncoder", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale", "build_kernels",
+    "checkpoint", "coherence", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits",
+    "kernels", "lasso_path", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",
+    "ranking_metrics_at_k", "read", "read_ratings", "results_on_device", "sddmm", "spmm", "to_onnx",
+    "to_sklearn", "train_test_split", "tune",
 ]
 
 

@@ -332,7 +332,8 @@ class Matrix:
         if shape is None:
             self._know(pointer)
         else:
-            self.pointer, self.shape, self.dtype, self.sparse, self.nnz = pointer, shape, dtype, False, shape[0] * shape[1]
+            self.pointer, self.shape, self.dtype, self.sparse, self.nnz = (
+                pointer, shape, dtype, False, shape[0] * shape[1])
 
     def _know(self, pointer: Any) -> None:
         self.pointer = pointer
@@ -405,7 +406,8 @@ class Matrix:
 
     def __repr__(self) -> str:
         kind = f"sparse, {self.nnz:,} entries" if self.sparse else "dense"
-        return f"<kiln.Matrix {self.shape[0]:,} x {self.shape[1]:,} {self.dtype.name}, {kind}, on {self.device.name}>"
+        return (f"<kiln.Matrix {self.shape[0]:,} x {self.shape[1]:,} {self.dtype.name}, {kind}, on "
+                f"{self.device.name}>")
 
 
 def _made(array: Any, where: Device, dtype: Any) -> Matrix:
@@ -467,11 +469,12 @@ def numbers(array: Any) -> Any:
         if isinstance(array, (set, frozenset, dict)) or hasattr(array, "__next__") or array is None:
             raise ArgumentError(f"expected an array, got {type(array).__name__}")
         try:
-            array = np.from_dlpack(array) if hasattr(array,
-                                                     "__dlpack__") and not hasattr(array,
-                                                                                   "__array__") else np.asarray(array)
+            array = (np.from_dlpack(array)
+                     if hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
+                     else np.asarray(array))
         except ValueError as error:
-            raise ArgumentError(f"expected numbers in rows of one length, got a ragged {type(array).__name__}") from error
+            raise ArgumentError("expected numbers in rows of one length, got a ragged "
+                                f"{type(array).__name__}") from error
     if array.dtype == object:
         try:
             return array.astype(np.float64)

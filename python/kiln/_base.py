@@ -103,7 +103,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             X = numbers_by_name(X, getattr(self, "feature_names_in_", None), self.n_features_in_)
             if X is None:
                 raise DataError(f"X has columns of text or dates, but {type(self).__name__} was fitted with "
-                                "numbers alone: fit it with a frame of such columns, or make numbers of them.")
+                                "numbers alone: fit it with a frame of such columns, or make numbers of "
+                                "them.")
             return X if isinstance(y, str) else (X, y)
         X, names, schema = encoded(X, None if reset else self._schema)
         if not more["accept_sparse"] and hasattr(X, "toarray"):

@@ -45,8 +45,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,  #
                  max_iter: int = 300, tol: float = 1e-4, verbose: int = 0, random_state: Any = None,
                  copy_x: bool = True, algorithm: str = "auto", spherical: bool = False,
                  device: Any = "auto") -> None:
-        self.n_clusters, self.init, self.n_init, self.max_iter, self.tol = n_clusters, init, n_init, max_iter, tol
-        self.verbose, self.random_state, self.copy_x, self.algorithm, self.spherical = verbose, random_state, copy_x, algorithm, spherical
+        self.n_clusters, self.init, self.n_init, self.max_iter, self.tol = (
+            n_clusters, init, n_init, max_iter, tol)
+        self.verbose, self.random_state, self.copy_x, self.algorithm, self.spherical = (
+            verbose, random_state, copy_x, algorithm, spherical)
         self.device = device
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -170,9 +172,12 @@ class MiniBatchKMeans(KMeans):
                  init_size: int | None = None, n_init: Any = "auto", reassignment_ratio: float = 0.01,
                  spherical: bool = False, device: Any = "auto") -> None:
         # not the base's: it sets `algorithm`, which is no parameter here
-        self.n_clusters, self.init, self.max_iter, self.batch_size, self.verbose = n_clusters, init, max_iter, batch_size, verbose
-        self.compute_labels, self.random_state, self.tol, self.max_no_improvement = compute_labels, random_state, tol, max_no_improvement
-        self.init_size, self.n_init, self.reassignment_ratio, self.spherical, self.device = init_size, n_init, reassignment_ratio, spherical, device
+        self.n_clusters, self.init, self.max_iter, self.batch_size, self.verbose = (
+            n_clusters, init, max_iter, batch_size, verbose)
+        self.compute_labels, self.random_state, self.tol, self.max_no_improvement = (
+            compute_labels, random_state, tol, max_no_improvement)
+        self.init_size, self.n_init, self.reassignment_ratio, self.spherical, self.device = (
+            init_size, n_init, reassignment_ratio, spherical, device)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""

@@ -11,7 +11,8 @@ from sklearn.model_selection import check_cv
 
 from ._arrays import Matrix, matrix
 from ._base import beside, host_vector
-from ._cv_judged import NEGATIVE_ERRORS, Formula, Means, Predictors, Responses, area, negative_log_loss, r2_of_rows, scorer
+from ._cv_judged import (NEGATIVE_ERRORS, Formula, Means, Predictors, Responses, area, negative_log_loss,
+                         r2_of_rows, scorer)
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
 from ._library import ffi, lib
@@ -159,9 +160,12 @@ class RidgeCV(_Validated, _Regressor):
                  alpha_per_target: bool = False, standardize: bool = False, solver: str = "auto",
                  tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
                  verbose: int = 0) -> None:
-        self.alphas, self.fit_intercept, self.scoring, self.cv, self.gcv_mode = alphas, fit_intercept, scoring, cv, gcv_mode
-        self.store_cv_results, self.alpha_per_target, self.standardize = store_cv_results, alpha_per_target, standardize
-        self.solver, self.tol, self.max_iter, self.device, self.verbose = solver, tol, max_iter, device, verbose
+        self.alphas, self.fit_intercept, self.scoring, self.cv, self.gcv_mode = (
+            alphas, fit_intercept, scoring, cv, gcv_mode)
+        self.store_cv_results, self.alpha_per_target, self.standardize = (
+            store_cv_results, alpha_per_target, standardize)
+        self.solver, self.tol, self.max_iter, self.device, self.verbose = (
+            solver, tol, max_iter, device, verbose)
 
     def _judged(self, eta: Any, offset: Any) -> Any:
         return Means(eta[:, 0] if self._single else eta)
@@ -257,10 +261,14 @@ class LogisticRegressionCV(_Validated, _Logistic):
                  intercept_scaling: float = 1.0, random_state: Any = None,
                  use_legacy_attributes: bool = False, standardize: bool = False,
                  device: Any = "auto") -> None:
-        self.Cs, self.l1_ratios, self.fit_intercept, self.cv, self.dual, self.penalty = Cs, l1_ratios, fit_intercept, cv, dual, penalty
-        self.scoring, self.solver, self.tol, self.max_iter, self.class_weight = scoring, solver, tol, max_iter, class_weight
-        self.n_jobs, self.verbose, self.refit, self.intercept_scaling = n_jobs, verbose, refit, intercept_scaling
-        self.random_state, self.use_legacy_attributes, self.standardize = random_state, use_legacy_attributes, standardize
+        self.Cs, self.l1_ratios, self.fit_intercept, self.cv, self.dual, self.penalty = (
+            Cs, l1_ratios, fit_intercept, cv, dual, penalty)
+        self.scoring, self.solver, self.tol, self.max_iter, self.class_weight = (
+            scoring, solver, tol, max_iter, class_weight)
+        self.n_jobs, self.verbose, self.refit, self.intercept_scaling = (
+            n_jobs, verbose, refit, intercept_scaling)
+        self.random_state, self.use_legacy_attributes, self.standardize = (
+            random_state, use_legacy_attributes, standardize)
         self.device = device
 
     def _judged(self, eta: Any, offset: Any) -> Any:
@@ -436,9 +444,12 @@ class ElasticNetCV(_Generalized, ElasticNet):
                  tol: float | None = None, cv: Any = None, copy_X: bool = True, verbose: int = 0,
                  n_jobs: int | None = None, positive: bool = False, random_state: Any = None,
                  selection: str = "cyclic", device: Any = "auto") -> None:
-        self.l1_ratio, self.eps, self.alphas, self.fit_intercept, self.precompute = l1_ratio, eps, alphas, fit_intercept, precompute
-        self.max_iter, self.tol, self.cv, self.copy_X, self.verbose, self.n_jobs = max_iter, tol, cv, copy_X, verbose, n_jobs
-        self.positive, self.random_state, self.selection, self.device = positive, random_state, selection, device
+        self.l1_ratio, self.eps, self.alphas, self.fit_intercept, self.precompute = (
+            l1_ratio, eps, alphas, fit_intercept, precompute)
+        self.max_iter, self.tol, self.cv, self.copy_X, self.verbose, self.n_jobs = (
+            max_iter, tol, cv, copy_X, verbose, n_jobs)
+        self.positive, self.random_state, self.selection, self.device = (
+            positive, random_state, selection, device)
 
     def _alphas(self, X: Matrix, y: Any, weights: Any, block: int, ratio: float) -> Any:
         count = _count(self, "alphas")
@@ -473,6 +484,7 @@ class LassoCV(ElasticNetCV):
                  copy_X: bool = True, cv: Any = None, verbose: int = 0, n_jobs: int | None = None,
                  positive: bool = False, random_state: Any = None, selection: str = "cyclic",
                  device: Any = "auto") -> None:
-        self.eps, self.alphas, self.fit_intercept, self.precompute, self.max_iter, self.tol = eps, alphas, fit_intercept, precompute, max_iter, tol
+        self.eps, self.alphas, self.fit_intercept, self.precompute, self.max_iter, self.tol = (
+            eps, alphas, fit_intercept, precompute, max_iter, tol)
         self.copy_X, self.cv, self.verbose, self.n_jobs, self.positive = copy_X, cv, verbose, n_jobs, positive
         self.random_state, self.selection, self.device = random_state, selection, device

@@ -220,9 +220,12 @@ class NMF(_Topics):
                  random_state: Any = None, alpha_W: float = 0.0, alpha_H: Any = "same", l1_ratio: float = 0.0,
                  verbose: int = 0, shuffle: bool = False, prior: str | None = None,
                  shape: float | None = None, rate: float | None = None, device: Any = "auto") -> None:
-        self.n_components, self.init, self.solver, self.beta_loss, self.tol = n_components, init, solver, beta_loss, tol
-        self.max_iter, self.random_state, self.alpha_W, self.alpha_H, self.l1_ratio = max_iter, random_state, alpha_W, alpha_H, l1_ratio
-        self.verbose, self.shuffle, self.prior, self.shape, self.rate, self.device = verbose, shuffle, prior, shape, rate, device
+        self.n_components, self.init, self.solver, self.beta_loss, self.tol = (
+            n_components, init, solver, beta_loss, tol)
+        self.max_iter, self.random_state, self.alpha_W, self.alpha_H, self.l1_ratio = (
+            max_iter, random_state, alpha_W, alpha_H, l1_ratio)
+        self.verbose, self.shuffle, self.prior, self.shape, self.rate, self.device = (
+            verbose, shuffle, prior, shape, rate, device)
 
     def _components(self) -> int:
         wanted = self.n_components
@@ -303,11 +306,16 @@ class LatentDirichletAllocation(_Topics):
                  perp_tol: float = 0.1, mean_change_tol: float = 1e-3, max_doc_update_iter: int = 100,
                  n_jobs: int | None = None, verbose: int = 0, random_state: Any = None,
                  learn_alpha: bool = False, tol: float = 1e-5, device: Any = "auto") -> None:
-        self.n_components, self.doc_topic_prior, self.topic_word_prior = n_components, doc_topic_prior, topic_word_prior
-        self.learning_method, self.learning_decay, self.learning_offset = learning_method, learning_decay, learning_offset
-        self.max_iter, self.batch_size, self.evaluate_every, self.total_samples = max_iter, batch_size, evaluate_every, total_samples
-        self.perp_tol, self.mean_change_tol, self.max_doc_update_iter = perp_tol, mean_change_tol, max_doc_update_iter
-        self.n_jobs, self.verbose, self.random_state, self.learn_alpha = n_jobs, verbose, random_state, learn_alpha
+        self.n_components, self.doc_topic_prior, self.topic_word_prior = (
+            n_components, doc_topic_prior, topic_word_prior)
+        self.learning_method, self.learning_decay, self.learning_offset = (
+            learning_method, learning_decay, learning_offset)
+        self.max_iter, self.batch_size, self.evaluate_every, self.total_samples = (
+            max_iter, batch_size, evaluate_every, total_samples)
+        self.perp_tol, self.mean_change_tol, self.max_doc_update_iter = (
+            perp_tol, mean_change_tol, max_doc_update_iter)
+        self.n_jobs, self.verbose, self.random_state, self.learn_alpha = (
+            n_jobs, verbose, random_state, learn_alpha)
         self.tol, self.device = tol, device
 
     def _options(self) -> dict[str, Any]:

@@ -21,8 +21,8 @@ def parts(formula: str, data: Any) -> tuple[Any, Any, bool]:
     else:
         matrix = made.lhs.get_model_matrix(data, na_action="raise")
         if matrix.shape[1] != 1:
-            raise ValueError(f"the target {target!r} of the formula {formula!r} has {matrix.shape[1]} columns, "
-                             "not one")
+            raise ValueError(f"the target {target!r} of the formula {formula!r} has {matrix.shape[1]} "
+                             "columns, not one")
         y = matrix.iloc[:, 0]
     matrix = made.rhs.get_model_matrix(data, na_action="raise")
     return y, matrix, "Intercept" in matrix.columns

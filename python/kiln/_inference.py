@@ -142,8 +142,8 @@ class Inference:
         linear predictor through the link, so that they stay in the link's range. offset (n_samples,): needed
         where fit() had one, zeros for none."""
         if self._operands["offset"] is not None and offset is None:
-            raise ArgumentError("the model was fitted with an offset: get_prediction() needs the rows' offset "
-                                "too, zeros for none")
+            raise ArgumentError("the model was fitted with an offset: get_prediction() needs the rows' "
+                                "offset too, zeros for none")
         operand = matrix(self._model._validate(X, reset=False), self._X.device, self._X.dtype)
         made = Matrix.empty(operand.device, (operand.shape[0], 6), operand.dtype)
         added = None if offset is None else beside(operand, offset)
@@ -220,7 +220,8 @@ class Summary:
                  ("Model degrees", f"{of.df_model:,.0f}"), ("BIC", f"{of.bic:.6g}"),
                  ("Dispersion", f"{of.scale:.6g}"), ("Deviance", f"{of.deviance:.6g}"),
                  ("Errors", of.cov_type), ("Null deviance", f"{of.null_deviance:.6g}"),
-                 ("Converged", {True: "yes", False: "no", None: "not known"}[of.converged]), ("Pearson chi2", f"{of.pearson_chi2:.6g}")]
+                 ("Converged", {True: "yes", False: "no", None: "not known"}[of.converged]),
+                 ("Pearson chi2", f"{of.pearson_chi2:.6g}")]
         if "groups" in of.figures:
             pairs += [("Groups", f"{of.figures['groups']:,.0f}"), ("", "")]
         return pairs

@@ -2,8 +2,8 @@
 decomposition.
 
 With weights s, X about its means and U D^1/2 V^T the singular value decomposition of S^1/2 X, the share of
-row i in its own prediction is h_i = s_i / sum s + sum_j U_ij^2 d_j / (d_j + alpha), and the error of the model
-without the row is that of the model with it over 1 - h_i."""
+row i in its own prediction is h_i = s_i / sum s + sum_j U_ij^2 d_j / (d_j + alpha), and the error of the
+model without the row is that of the model with it over 1 - h_i."""
 from __future__ import annotations
 
 from typing import Any, Iterator, NamedTuple

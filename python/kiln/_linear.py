@@ -11,7 +11,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_array, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (assert_all_finite, check_array, check_consistent_length,
+                                      check_is_fitted, column_or_1d)
 
 from ._arrays import Matrix, affine, device, matrix, refuse_disguised
 from ._base import Estimator, as_columns, beside, host_vector, not_negative, row_weights
@@ -127,7 +128,8 @@ class _Linear(Estimator):
 
     def _refuse_penalty(self, penalised: bool, how: str) -> None:
         if getattr(self, "positive", False):
-            raise ArgumentError("standard errors are those of estimates that may have any sign: positive=False")
+            raise ArgumentError("standard errors are those of estimates that may have any sign: "
+                                "positive=False")
         if penalised:
             raise ArgumentError(f"standard errors are those of estimates without a penalty: {how}")
 
@@ -144,9 +146,9 @@ class _Inferred(_Linear):
     @classmethod
     def from_formula(cls, formula: str, data: Any, sample_weight: Any = None, *, offset: Any = None,
                      **parameters: Any) -> Self:
-        """Fits by a formula, such as "y ~ a + C(b)", of a pandas frame's columns; a "- 1" leaves the intercept
-        out. parameters: those of the class. Methods of the model take such frames, too. It needs the package
-        formulaic, whose rules are R's."""
+        """Fits by a formula, such as "y ~ a + C(b)", of a pandas frame's columns; a "- 1" leaves the
+        intercept out. parameters: those of the class. Methods of the model take such frames, too. It needs
+        the package formulaic, whose rules are R's."""
         from . import _formula
 
         y, matrix, intercept = _formula.parts(formula, data)
@@ -261,7 +263,8 @@ class LinearRegression(_Inferred, _Regressor):
     def __init__(self, *, fit_intercept: bool = True, copy_X: bool = True, tol: float | None = None,
                  n_jobs: int | None = None, positive: bool = False, solver: str = "auto",
                  max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
-        self.fit_intercept, self.copy_X, self.tol, self.n_jobs, self.positive = fit_intercept, copy_X, tol, n_jobs, positive
+        self.fit_intercept, self.copy_X, self.tol, self.n_jobs, self.positive = (
+            fit_intercept, copy_X, tol, n_jobs, positive)
         self.solver, self.max_iter, self.device, self.verbose = solver, max_iter, device, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -330,8 +333,10 @@ class Ridge(LinearRegression):
                  max_iter: int | None = None, tol: float | None = None, solver: str = "auto",
                  positive: bool = False, random_state: Any = None, standardize: bool = False,
                  device: Any = "auto", verbose: int = 0) -> None:
-        self.alpha, self.fit_intercept, self.copy_X, self.max_iter, self.tol = alpha, fit_intercept, copy_X, max_iter, tol
-        self.solver, self.positive, self.random_state, self.standardize = solver, positive, random_state, standardize
+        self.alpha, self.fit_intercept, self.copy_X, self.max_iter, self.tol = (
+            alpha, fit_intercept, copy_X, max_iter, tol)
+        self.solver, self.positive, self.random_state, self.standardize = (
+            solver, positive, random_state, standardize)
         self.device, self.verbose = device, verbose
 
     def _penalty(self) -> float:
@@ -369,7 +374,8 @@ class Ridge(LinearRegression):
         self._shape(y, np.column_stack([one.coef_ for one in each]),
                     np.array([[one.intercept_ for one in each]]))
         self._keep_report(together([one.report_ for one in each]))
-        self.rank_, self.solver_, self.device_, self._kept, self._told = None, each[0].solver_, each[0].device_, None, {}
+        self.rank_, self.solver_, self.device_, self._kept, self._told = (
+            None, each[0].solver_, each[0].device_, None, {})
         return self
 
 
@@ -595,7 +601,8 @@ class PoissonRegressor(GeneralizedLinearRegressor):
     def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "auto",
                  max_iter: int | None = None, tol: float | None = None, warm_start: bool = False,
                  verbose: int = 0, device: Any = "auto") -> None:
-        self.alpha, self.fit_intercept, self.solver, self.max_iter, self.tol = alpha, fit_intercept, solver, max_iter, tol
+        self.alpha, self.fit_intercept, self.solver, self.max_iter, self.tol = (
+            alpha, fit_intercept, solver, max_iter, tol)
         self.warm_start, self.verbose, self.device = warm_start, verbose, device
 
     def _distribution(self) -> tuple[str, str, float, float]:
@@ -625,8 +632,10 @@ class TweedieRegressor(GeneralizedLinearRegressor):
                  link: str = "auto", solver: str = "auto", max_iter: int | None = None,
                  tol: float | None = None, warm_start: bool = False, verbose: int = 0,
                  device: Any = "auto") -> None:
-        self.power, self.alpha, self.fit_intercept, self.link, self.solver = power, alpha, fit_intercept, link, solver
-        self.max_iter, self.tol, self.warm_start, self.verbose, self.device = max_iter, tol, warm_start, verbose, device
+        self.power, self.alpha, self.fit_intercept, self.link, self.solver = (
+            power, alpha, fit_intercept, link, solver)
+        self.max_iter, self.tol, self.warm_start, self.verbose, self.device = (
+            max_iter, tol, warm_start, verbose, device)
 
     def _distribution(self) -> tuple[str, str, float, float]:
         if self.link not in ("auto", "identity", "log"):
@@ -666,8 +675,10 @@ class ElasticNet(GeneralizedLinearRegressor):
                  tol: float | None = None, warm_start: bool = False, positive: bool = False,
                  random_state: Any = None, selection: str = "cyclic", standardize: bool = False,
                  device: Any = "auto", verbose: int = 0) -> None:
-        self.alpha, self.l1_ratio, self.fit_intercept, self.precompute, self.max_iter = alpha, l1_ratio, fit_intercept, precompute, max_iter
-        self.copy_X, self.tol, self.warm_start, self.positive, self.random_state = copy_X, tol, warm_start, positive, random_state
+        self.alpha, self.l1_ratio, self.fit_intercept, self.precompute, self.max_iter = (
+            alpha, l1_ratio, fit_intercept, precompute, max_iter)
+        self.copy_X, self.tol, self.warm_start, self.positive, self.random_state = (
+            copy_X, tol, warm_start, positive, random_state)
         self.selection, self.standardize, self.device, self.verbose = selection, standardize, device, verbose
 
     def _distribution(self) -> tuple[str, str, float, float]:
@@ -802,8 +813,10 @@ class Lasso(ElasticNet):
                  warm_start: bool = False, positive: bool = False, random_state: Any = None,
                  selection: str = "cyclic", standardize: bool = False, device: Any = "auto",
                  verbose: int = 0) -> None:
-        self.alpha, self.fit_intercept, self.precompute, self.copy_X, self.max_iter = alpha, fit_intercept, precompute, copy_X, max_iter
-        self.tol, self.warm_start, self.positive, self.random_state, self.selection = tol, warm_start, positive, random_state, selection
+        self.alpha, self.fit_intercept, self.precompute, self.copy_X, self.max_iter = (
+            alpha, fit_intercept, precompute, copy_X, max_iter)
+        self.tol, self.warm_start, self.positive, self.random_state, self.selection = (
+            tol, warm_start, positive, random_state, selection)
         self.standardize, self.device, self.verbose = standardize, device, verbose
 
 
@@ -994,9 +1007,12 @@ class LogisticRegression(_Inferred, _Logistic):
                  solver: str = "auto", max_iter: int | None = None, verbose: int = 0,
                  warm_start: bool = False, n_jobs: int | None = None, standardize: bool = False,
                  device: Any = "auto") -> None:
-        self.penalty, self.C, self.l1_ratio, self.dual, self.tol, self.fit_intercept = penalty, C, l1_ratio, dual, tol, fit_intercept
-        self.intercept_scaling, self.class_weight, self.random_state, self.solver = intercept_scaling, class_weight, random_state, solver
-        self.max_iter, self.verbose, self.warm_start, self.n_jobs, self.standardize = max_iter, verbose, warm_start, n_jobs, standardize
+        self.penalty, self.C, self.l1_ratio, self.dual, self.tol, self.fit_intercept = (
+            penalty, C, l1_ratio, dual, tol, fit_intercept)
+        self.intercept_scaling, self.class_weight, self.random_state, self.solver = (
+            intercept_scaling, class_weight, random_state, solver)
+        self.max_iter, self.verbose, self.warm_start, self.n_jobs, self.standardize = (
+            max_iter, verbose, warm_start, n_jobs, standardize)
         self.device = device
 
     def _take_report(self, report: Report) -> None:
@@ -1042,8 +1058,8 @@ class LinearSVC(_Classifier):
 
     loss="hinge" is without the square, by an interior point method in float64, for up to 4,096 columns;
     penalty="l1", of the squared hinge, is ||w||_1 in place of 1/2 ||w||^2, by active sets in float64, for up
-    to 2,048 columns. tol is then of the duality gap over the objective, None: 1e-8; max_iter and solver change
-    nothing, and the model's file does not say how it was trained, which `kiln verify` asks for.
+    to 2,048 columns. tol is then of the duality gap over the objective, None: 1e-8; max_iter and solver
+    change nothing, and the model's file does not say how it was trained, which `kiln verify` asks for.
 
     dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same, and has no
     penalty of the intercept that could be lessened. multi_class="crammer_singer" is refused.
@@ -1060,9 +1076,12 @@ class LinearSVC(_Classifier):
                  fit_intercept: bool = True, intercept_scaling: float = 1, class_weight: Any = None,
                  verbose: int = 0, random_state: Any = None, max_iter: int | None = None,
                  solver: str = "auto", standardize: bool = False, device: Any = "auto") -> None:
-        self.penalty, self.loss, self.dual, self.tol, self.C, self.multi_class = penalty, loss, dual, tol, C, multi_class
-        self.fit_intercept, self.intercept_scaling, self.class_weight = fit_intercept, intercept_scaling, class_weight
-        self.verbose, self.random_state, self.max_iter, self.solver, self.standardize = verbose, random_state, max_iter, solver, standardize
+        self.penalty, self.loss, self.dual, self.tol, self.C, self.multi_class = (
+            penalty, loss, dual, tol, C, multi_class)
+        self.fit_intercept, self.intercept_scaling, self.class_weight = (
+            fit_intercept, intercept_scaling, class_weight)
+        self.verbose, self.random_state, self.max_iter, self.solver, self.standardize = (
+            verbose, random_state, max_iter, solver, standardize)
         self.device = device
 
     def _options(self) -> dict[str, Any]:
@@ -1081,7 +1100,8 @@ class LinearSVC(_Classifier):
         sample_weight = self._weights(sample_weight, X)
         _penalty_of(self.C, "LinearSVC")
         labels, columns, options = self._classified(X, y, sample_weight)
-        codes = (np.searchsorted(self.classes_, labels.numpy()[:, 0]) if isinstance(labels, Matrix) else labels)
+        codes = (np.searchsorted(self.classes_, labels.numpy()[:, 0]) if isinstance(labels, Matrix)
+                 else labels)
         weights = np.ones(len(codes)) if sample_weight is None else sample_weight.astype(np.float64)
         if options["class_weights"] is not None:
             weights = weights * np.array(list(options["class_weights"]))[codes]
@@ -1120,7 +1140,8 @@ class LinearSVR(_SingleTarget):
                  random_state: Any = None, max_iter: int | None = None, solver: str = "auto",
                  standardize: bool = False, device: Any = "auto") -> None:
         self.epsilon, self.tol, self.C, self.loss, self.fit_intercept = epsilon, tol, C, loss, fit_intercept
-        self.intercept_scaling, self.dual, self.verbose, self.random_state = intercept_scaling, dual, verbose, random_state
+        self.intercept_scaling, self.dual, self.verbose, self.random_state = (
+            intercept_scaling, dual, verbose, random_state)
         self.max_iter, self.solver, self.standardize, self.device = max_iter, solver, standardize, device
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

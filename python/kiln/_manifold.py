@@ -43,9 +43,12 @@ class MDS(Estimator):
                  dissimilarity: str = "euclidean", metric: Any = "ratio", metric_params: dict[str, Any]
                  | None = None, normalized_stress: Any = "auto", ties: str = "primary",
                  device: Any = "auto") -> None:
-        self.n_components, self.metric_mds, self.n_init, self.init, self.max_iter = n_components, metric_mds, n_init, init, max_iter
-        self.verbose, self.eps, self.n_jobs, self.random_state, self.dissimilarity = verbose, eps, n_jobs, random_state, dissimilarity
-        self.metric, self.metric_params, self.normalized_stress, self.ties, self.device = metric, metric_params, normalized_stress, ties, device
+        self.n_components, self.metric_mds, self.n_init, self.init, self.max_iter = (
+            n_components, metric_mds, n_init, init, max_iter)
+        self.verbose, self.eps, self.n_jobs, self.random_state, self.dissimilarity = (
+            verbose, eps, n_jobs, random_state, dissimilarity)
+        self.metric, self.metric_params, self.normalized_stress, self.ties, self.device = (
+            metric, metric_params, normalized_stress, ties, device)
 
     def _meant(self) -> tuple[str, Any]:
         """How distances are to come near, and what of: "euclidean", "precomputed", or another distance of

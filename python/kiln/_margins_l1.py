@@ -1,8 +1,9 @@
 """LinearSVC(penalty="l1"): minimises  ||w||_1 + sum_i u_i max(0, 1 - y_i (x_i . w + b))^2.
 
 The rows within the margin make a quadratic form of X's columns about their means, which is kiln_gram with
-weights; an active set finds the least value of that and the penalty, and a search along the way there, with the
-best intercept of each point, has the next rows. How far the primal is above the dual says when it is done."""
+weights; an active set finds the least value of that and the penalty, and a search along the way there, with
+the best intercept of each point, has the next rows. How far the primal is above the dual says when it is
+done."""
 from __future__ import annotations
 
 import time

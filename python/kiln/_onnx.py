@@ -46,7 +46,8 @@ _FOLD_IN = """
 sums = ReduceSum(X, one_axis) lengths = Mul(sums, zero) start = Add(lengths, ones)
 variable, last = Loop<body = step (int64 i, bool on, {kind}[N, K] W, {kind} before)
     => (bool more, {kind}[N, K] next, {kind} fit) {{
-    product = MatMul(W, H) guarded = Max(product, least) ratio = Div(X, guarded) Y = MatMul(ratio, H_transposed)
+    product = MatMul(W, H) guarded = Max(product, least) ratio = Div(X, guarded)
+    Y = MatMul(ratio, H_transposed)
     moved = Mul(W, Y) raised = Add(moved, shape) next = Mul(raised, over)
     logarithm = Log(guarded) terms = Mul(X, logarithm) fit = ReduceSum<keepdims = 0>(terms)
     change = Sub(fit, before) far = Abs(change) size = Abs(fit) bound = Mul(size, tolerance)

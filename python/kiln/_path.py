@@ -25,7 +25,8 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
     """
     operand = place(X, device, 100)
     if 0 in operand.shape:
-        raise ArgumentError(f"X is {operand.shape[0]} x {operand.shape[1]}, but a path needs rows and columns")
+        raise ArgumentError(f"X is {operand.shape[0]} x {operand.shape[1]}, but a path needs rows and "
+                            "columns")
     target = np.asarray(host_vector(y), np.float64)
     if target.shape != (operand.shape[0],):
         raise ArgumentError(f"a path is of one target: y must be of shape ({operand.shape[0]},), got "

@@ -176,7 +176,8 @@ def _factor(A: Any) -> Any:
 
 
 def _begin(A: Any, slope: Any) -> Any:
-    """Coefficients of those columns alone for which all come out above 0; None where some depend on others."""
+    """Coefficients of those columns alone for which all come out above 0; None where some depend on
+    others."""
     places = np.arange(len(A))
     while len(places):
         L = _factor(A[np.ix_(places, places)])

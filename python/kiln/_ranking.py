@@ -83,8 +83,8 @@ def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: An
     feature_names.
 
     measure: gensim's "u_mass", the mean of log((d(v, w) / N + 1e-12) / (d(w) / N)) over pairs in which w
-    comes first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole documents
-    here, since counts know no order.
+    comes first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole
+    documents here, since counts know no order.
 
     Examples
     --------

@@ -50,7 +50,8 @@ class Call(NamedTuple):
     def __str__(self) -> str:
         told = ("" if self.apart is None
                 else f"{'DIFFERS by' if self.differs else 'differs by'} {self.apart:.1e}")
-        line = f"{self.name:<30} {' x '.join(map(str, self.shape)):>18}  {self.where:<13} {self.seconds:9.3f}  {self.why or told}"
+        line = (f"{self.name:<30} {' x '.join(map(str, self.shape)):>18}  {self.where:<13} "
+                f"{self.seconds:9.3f}  {self.why or told}")
         return line.rstrip()
 
 
@@ -218,7 +219,8 @@ def uninstall() -> None:
 
 def table() -> str:
     """The calls so far, a line each."""
-    heading = f"{'call':<30} {'X':>18}  {'where':<13} {'seconds':>9}  {'difference' if _how['verify'] else 'why not Kiln'}"
+    heading = (f"{'call':<30} {'X':>18}  {'where':<13} {'seconds':>9}  "
+               f"{'difference' if _how['verify'] else 'why not Kiln'}")
     return "\n".join([heading, *map(str, calls)])
 
 
@@ -313,7 +315,8 @@ def _for_workers(folder: str, options: dict[str, bool]) -> None:
 _BEGIN = """\
 import importlib.machinery, importlib.util, os, sys
 here = os.path.dirname(os.path.abspath(__file__))
-other = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if os.path.abspath(p or ".") != here])
+elsewhere = [p for p in sys.path if os.path.abspath(p or ".") != here]
+other = importlib.machinery.PathFinder.find_spec("sitecustomize", elsewhere)
 if other is not None and other.loader is not None:
     other.loader.exec_module(importlib.util.module_from_spec(other))
 if "KILN_ACCEL" in os.environ:

@@ -86,7 +86,8 @@ def fitted():
     X = pd.DataFrame(random.poisson(2.0, (40, 4)).astype(float) + 0.5, columns=list("abcd"))
     y = X["a"] + random.random(40)
     few = {"n_components": 2}
-    more = {"RidgeCV": {"store_cv_results": True}, "LogisticRegressionCV": {"cv": 3}, "KMeans": {"n_clusters": 2},
+    more = {"RidgeCV": {"store_cv_results": True}, "LogisticRegressionCV": {"cv": 3},
+            "KMeans": {"n_clusters": 2},
             "MiniBatchKMeans": {"n_clusters": 2}, "NMF": few, "LatentDirichletAllocation": few,
             "MDS": {"metric": "manhattan"}}
     classes = {"LogisticRegression", "LogisticRegressionCV", "LinearSVC"}

@@ -289,8 +289,10 @@ def test_a_backend_of_networkx(tmp_path):
     meta.mkdir()
     (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: kiln_test\nVersion: 1\n")
     project = (ROOT / "pyproject.toml").read_text()
-    lines = {group: project.partition(f'[project.entry-points."{group}"]\n')[2].splitlines()[0].replace('"', "")
-             for group in ("networkx.backends", "networkx.backend_info")}
+    lines = {
+        group: project.partition(f'[project.entry-points."{group}"]\n')[2].splitlines()[0].replace('"', "")
+        for group in ("networkx.backends", "networkx.backend_info")
+    }
     (meta / "entry_points.txt").write_text("".join(f"[{group}]\n{line}\n" for group, line in lines.items()))
     script = ("import json, sys; sys.path.insert(0, sys.argv[1])\nimport networkx as nx\n"
               "G = nx.gn_graph(50, seed=1)\n"

@@ -1,4 +1,6 @@
-"""Beta regression with its precision given, against statsmodels' BetaModel on the two tables that it comes with, and against mpmath."""
+"""Beta regression with its precision given, against statsmodels' BetaModel on the two tables that it comes
+with, and against mpmath."""
+
 import json
 import subprocess
 from pathlib import Path
@@ -22,7 +24,8 @@ def table(name):
         data = pd.read_csv(TABLES / "foodexpenditure.csv")
         return data[["income", "persons"]].to_numpy(float), (data["food"] / data["income"]).to_numpy()
     data = pd.read_csv(TABLES / "methylation-test.csv")
-    return np.column_stack([data["gender"] == data["gender"].iloc[0], data["age"]]).astype(float), data["methylation"].to_numpy()
+    return np.column_stack([data["gender"] == data["gender"].iloc[0],
+                            data["age"]]).astype(float), data["methylation"].to_numpy()
 
 
 def peer(X, y, link):
@@ -40,7 +43,12 @@ def peer(X, y, link):
         if np.abs(step).max() < 1e-14 * np.abs(params).max():
             break
     information = -model.hessian(params, observed=False)[:k, :k]
-    return params[:k], float(np.exp(params[k])), np.sqrt(np.diag(np.linalg.inv(information))), model.loglike(params)
+    return (
+        params[:k],
+        float(np.exp(params[k])),
+        np.sqrt(np.diag(np.linalg.inv(information))),
+        model.loglike(params),
+    )
 
 
 @pytest.mark.parametrize("name", ["food", "methylation"])
@@ -49,8 +57,10 @@ def test_statsmodels(name, link):
     X, y = table(name)
     coefficients, precision, errors, likelihood = peer(X, y, link)
     for data in (X, sp.csr_array(X)):
-        ours = kiln.GeneralizedLinearRegressor("beta", link=link, parameter=precision, standard_errors=True, tol=1e-12, device="cpu").fit(data, y)
-        assert np.r_[ours.intercept_, ours.coef_] == pytest.approx(coefficients, rel=1e-8, abs=1e-8 * np.abs(coefficients).max())
+        ours = kiln.GeneralizedLinearRegressor("beta", link=link, parameter=precision, standard_errors=True,
+                                               tol=1e-12, device="cpu").fit(data, y)
+        assert np.r_[ours.intercept_, ours.coef_] == pytest.approx(coefficients, rel=1e-8,
+                                                                   abs=1e-8 * np.abs(coefficients).max())
         assert np.r_[ours.intercept_error_, ours.standard_errors_] == pytest.approx(errors, rel=1e-8)
         assert ours.report_.figures["aic"] == pytest.approx(-2 * likelihood + 2 * len(coefficients), rel=1e-9)
         assert ours.report_.figures["dispersion"] == 1
@@ -79,16 +89,23 @@ def test_deviance_of_any_mean(precision):
     from kiln._library import lib, struct
 
     where = device("cpu")
-    grid = [(y, eta) for y in (1e-300, 1e-12, 0.01, 0.5, 0.97, 1 - 1e-12) for eta in (-800, -40, -3, 0.1, 4, 30)]
+    grid = [(y, eta) for y in (1e-300, 1e-12, 0.01, 0.5, 0.97, 1 - 1e-12)
+            for eta in (-800, -40, -3, 0.1, 4, 30)]
     y, eta = np.array(grid).T
     parts, Y = Matrix.empty(where, (len(y), 3), np.float64), matrix(as_columns(y, np.float64), where)
     loss = struct("kiln_loss", kind=lib.KILN_LOSS_GLM, family=lib.KILN_BETA, parameter=precision, y=Y.pointer)
-    where.call(lib.kiln_loss_deviance, parts.pointer, loss, matrix(as_columns(eta, np.float64), where).pointer)
+    where.call(lib.kiln_loss_deviance, parts.pointer, loss,
+               matrix(as_columns(eta, np.float64), where).pointer)
     with mp.workdps(60):
         for found, (share, at) in zip(parts.numpy()[:, 0], grid, strict=True):
             mu, nu = 1 / (1 + mp.exp(-mp.mpf(at))), 1 / (1 + mp.exp(mp.mpf(at)))
             want = 2 * exact(precision, share, (mu, nu))
-            size = 1 + precision * (1 - np.log(share) + abs(np.log1p(-share)) + np.log1p(precision)) + 3 * abs(np.log(precision)) + abs(at)  # of the terms
+            size = (
+                1
+                + precision * (1 - np.log(share) + abs(np.log1p(-share)) + np.log1p(precision))
+                + 3 * abs(np.log(precision))
+                + abs(at)
+            )  # of the terms
             assert abs(found - want) <= 4e-15 * size + 1e-13 * abs(want), (share, at, found, want)
 
 
@@ -111,23 +128,29 @@ def run(tool, *arguments, code=0):
     return made
 
 
-@pytest.mark.parametrize("device, kind", [("cpu", "f64"), ("cpu", "f32"), ("cpu*2", "f64"), ("cpu*2", "f32"), ("opencl", "f64")])
+@pytest.mark.parametrize("device, kind",
+                         [("cpu", "f64"), ("cpu", "f32"), ("cpu*2", "f64"), ("cpu*2", "f32"),
+                          ("opencl", "f64")])
 def test_tool(tool, tmp_path, device, kind):
     if device == "opencl" and not any(d["name"].startswith("opencl") and d["usable"] for d in kiln.devices()):
         pytest.skip("no OpenCL here")
     file, X, y, weights, offset = rows(tmp_path)
     model = tmp_path / "m.kiln"
     more = ["--target", "share", "--weights", "weight", "--offset", "more", "--json", "--quiet"]
-    made = json.loads(run(tool, "glm", file, "--family", "beta", "--precision", 12, "--type", kind, "--device", device, "--standard-errors",
+    made = json.loads(run(tool, "glm", file, "--family", "beta", "--precision", 12, "--type", kind,
+                          "--device", device, "--standard-errors",
                           "-o", model, *more).stdout)
     assert made["converged"]
-    exactly = kiln.GeneralizedLinearRegressor("beta", parameter=12, tol=1e-12, standard_errors=True, device="cpu").fit(X, y, weights, offset)
+    exactly = kiln.GeneralizedLinearRegressor("beta", parameter=12, tol=1e-12, standard_errors=True,
+                                              device="cpu").fit(X, y, weights, offset)
     close = 1e-7 if kind == "f64" else 2e-4
     assert made["objective"] == pytest.approx(exactly.report_.objective, rel=close)
     run(tool, "verify", model, file, *more)
     judged = json.loads(run(tool, "evaluate", model, file, *more).stdout)
-    assert judged["metrics"]["d2"] == pytest.approx(exactly.score(X, y, weights, offset), rel=1e-5 if kind == "f64" else 1e-2)
-    predicted = run(tool, "predict", model, file, *[word for word in more if word != "--json"], "--quiet").stdout
+    assert judged["metrics"]["d2"] == pytest.approx(exactly.score(X, y, weights, offset),
+                                                    rel=1e-5 if kind == "f64" else 1e-2)
+    predicted = run(tool, "predict", model, file, *[word for word in more if word != "--json"],
+                    "--quiet").stdout
     assert predicted
 
 
@@ -139,8 +162,10 @@ def test_refused(tool, tmp_path):
         assert "ends.csv:4:3" in made.stderr and "> 0 and < 1" in made.stderr, made.stderr
     file.write_text("a,share\n1,0.5\n2,0.25\n3,0.2\n4,0.75\n")
     assert "by maximum likelihood" in run(tool, "glm", file, "--target", "share", "--family", "beta").stderr
-    assert "belongs to --family beta" in run(tool, "glm", file, "--target", "share", "--precision", 3, code=2).stderr
-    assert "no link log" in run(tool, "glm", file, "--target", "share", "--family", "beta", "--precision", 3, "--link", "log", code=2).stderr
+    assert "belongs to --family beta" in run(tool, "glm", file, "--target", "share", "--precision", 3,
+                                             code=2).stderr
+    assert "no link log" in run(tool, "glm", file, "--target", "share", "--family", "beta", "--precision", 3,
+                                "--link", "log", code=2).stderr
 
 
 @pytest.mark.parametrize("least", [1e-100, 1e-300, 5e-324, 1e-20])
@@ -149,10 +174,12 @@ def test_verified_near_0(tool, tmp_path, least):
     file, model = tmp_path / "rows.csv", tmp_path / "m.kiln"
     shares = [least, 0.4, 0.6]
     file.write_text("x,y\n" + "".join(f"{i},{y!r}\n" for i, y in enumerate(shares, 1)))
-    made = json.loads(run(tool, "glm", file, "--target", "y", "--family", "beta", "--precision", 5, "-o", model, "--json", "--quiet").stdout)
+    made = json.loads(run(tool, "glm", file, "--target", "y", "--family", "beta", "--precision", 5, "-o",
+                          model, "--json", "--quiet").stdout)
     verified = json.loads(run(tool, "verify", model, file, "--json", "--quiet").stdout)
     with mp.workdps(60):
-        nowhere = mp.findroot(lambda t: sum(mp.digamma(5 / (1 + mp.exp(-t))) - mp.digamma(5 / (1 + mp.exp(t))) - mp.log(y) + mp.log(1 - mp.mpf(y))
+        nowhere = mp.findroot(lambda t: sum(mp.digamma(5 / (1 + mp.exp(-t))) - mp.digamma(5 / (1 + mp.exp(t)))
+                                            - mp.log(y) + mp.log(1 - mp.mpf(y))
                                             for y in shares), (-12, 4), solver="anderson")
         null = 2 * sum(exact(5, y, (1 / (1 + mp.exp(-nowhere)), 1 / (1 + mp.exp(nowhere)))) for y in shares)
     assert made["metrics"]["null_deviance"] == pytest.approx(float(null), rel=1e-12)

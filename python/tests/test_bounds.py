@@ -126,13 +126,14 @@ def data(kind, seed, dtype, sparse, rows=400, columns=12):
     X = X.astype(dtype)
     w = rng.standard_normal(columns) / np.sqrt(columns) / np.maximum(np.abs(X).max(0), 1e-3)
     eta = X @ w + 0.3
-    y = {"logistic": lambda: rng.random(rows) < sigmoid(3 * eta),
-         "hinge": lambda: np.where(rng.random(rows) < sigmoid(3 * eta), 1, -1),
-         "poisson": lambda: rng.poisson(np.exp(eta)), "gamma": lambda: rng.gamma(2, np.exp(eta) / 2),
-         "tweedie": lambda: rng.gamma(2, np.exp(eta) / 2) * (rng.random(rows) < 0.6),
-         "negative-binomial": lambda: rng.poisson(rng.gamma(1, np.exp(eta)))}.get(kind,
-                                                                                  lambda: eta
-                                                                                  + rng.standard_normal(rows))()
+    y = {
+        "logistic": lambda: rng.random(rows) < sigmoid(3 * eta),
+        "hinge": lambda: np.where(rng.random(rows) < sigmoid(3 * eta), 1, -1),
+        "poisson": lambda: rng.poisson(np.exp(eta)),
+        "gamma": lambda: rng.gamma(2, np.exp(eta) / 2),
+        "tweedie": lambda: rng.gamma(2, np.exp(eta) / 2) * (rng.random(rows) < 0.6),
+        "negative-binomial": lambda: rng.poisson(rng.gamma(1, np.exp(eta))),
+    }.get(kind, lambda: eta + rng.standard_normal(rows))()
     return (sp.csr_matrix(X) if sparse else X), y.astype(dtype), rng.integers(0, 4, rows).astype(dtype)
 
 

@@ -58,7 +58,8 @@ class Data:
         self.ratings = scipy.sparse.csr_matrix(rng.integers(0, 5, (20, 10)).astype(float))
         self.graph = scipy.sparse.csr_matrix((rng.random((20, 20)) < 0.2).astype(float))
         for name, target in ("number", self.y), ("class", self.labels), ("count",
-                                                                         self.counts), ("positive", self.positive):
+                                                                         self.counts), ("positive",
+                                                                                        self.positive):
             lines = [",".join([*map(repr, map(float, row)), str(value)])
                      for row, value in zip(self.X, target)]
             (folder / f"{name}.csv").write_text("\n".join(["a,b,c,y", *lines]) + "\n")

@@ -135,8 +135,10 @@ def test_refusals_of_cross_validations(tmp_path):
         model.fit(X, y)
     for other in ({"alphas": [0.1, 1.0, 20.0]}, {"cv": KFold(3)},
                   {"cv": KFold(4, shuffle=True, random_state=0)}, {"scoring": None}):
-        with pytest.raises(kiln.ModelError,
-                           match="a cross-validation of RidgeCV with other folds"), kiln.checkpoint(resume=path):
+        with (
+            pytest.raises(kiln.ModelError, match="a cross-validation of RidgeCV with other folds"),
+            kiln.checkpoint(resume=path),
+        ):
             validated("ridge", scoring=Interrupting())[0].set_params(**other).fit(X, y)
     with pytest.raises(kiln.ModelError, match="one of several runs"), kiln.checkpoint(resume=path):
         kiln.Ridge(device=CPU).fit(X, y)

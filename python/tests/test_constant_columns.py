@@ -171,7 +171,8 @@ def test_a_column_that_f32_cannot_tell_apart_is_named(name, tool, tmp_path):
         for type_name in ("f32", "f64"):
             run = [tool, verb[0], path, *verb[1:], "--type", type_name]
             told = subprocess.run(run, check=True, capture_output=True, text=True).stderr
-            assert (f"column {column} is 1760000000 in every row as f32 has it" in told) == (type_name == "f32")
+            assert ((f"column {column} is 1760000000 in every row as f32 has it" in told)
+                    == (type_name == "f32"))
             assert "more column" not in told
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")

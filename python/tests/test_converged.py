@@ -164,7 +164,8 @@ def test_a_row_that_hides_the_others(family, size, tool, tmp_path):
 
 @pytest.mark.parametrize("verb", ["linreg", "glm"])
 def test_a_row_that_hides_the_others_in_f32(verb, tool, tmp_path):
-    """Where f32 cannot tell columns apart the report says that they depend on each other, or no "converged"."""
+    """Where f32 cannot tell columns apart the report says that they depend on each other, or no
+    "converged"."""
     rng = np.random.default_rng(5)
     for size in [1e4, 1e5, 1e6, 1e7, 1e9]:
         X = rng.normal(size=(40, 3))
@@ -174,7 +175,8 @@ def test_a_row_that_hides_the_others_in_f32(verb, tool, tmp_path):
         y[7] = 2
         np.save(tmp_path / "X.npy", X)
         np.save(tmp_path / "y.npy", y)
-        run = [tool, verb, tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--l2", "0", "--type", "f32"]
+        run = [tool, verb, tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--l2", "0", "--type",
+               "f32"]
         done = subprocess.run([*run, "--device", "cpu", "-q", "--json"], capture_output=True, text=True)
         result = json.loads(done.stdout)
         best, constant = (least("gaussian", A.astype(float), y) for A in (X, X[:, :0]))

@@ -147,9 +147,9 @@ def test_labels_on_the_device(package, values, dtype):
     to_device, _, _, _ = package
     X = numbers(dtype=np.float32)
     y = np.array(values, dtype)[np.clip(np.round(X[:, 0] + 1).astype(int), 0, len(values) - 1)]
-    ours, host = kiln.LogisticRegression().fit(to_device(X),
-                                               to_device(np.stack([y, y], 1))[:,
-                                                                              0]), kiln.LogisticRegression(device="cpu").fit(X, y)
+    ours, host = kiln.LogisticRegression().fit(
+        to_device(X), to_device(np.stack([y, y], 1))[:, 0]
+    ), kiln.LogisticRegression(device="cpu").fit(X, y)
     assert ours.classes_.dtype == dtype and ours.classes_.tolist() == list(values)
     # float32, of classes that can nearly be separated
     np.testing.assert_allclose(ours.coef_, host.coef_, rtol=1e-2, atol=1e-2)

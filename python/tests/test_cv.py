@@ -7,7 +7,14 @@ import scipy.sparse
 import sklearn.linear_model as peer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics import get_scorer, log_loss, mean_poisson_deviance
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+)
 from sklearn.preprocessing import StandardScaler
 
 from kiln._cv_judged import Predictors, negative_log_loss as formula
@@ -271,7 +278,10 @@ def test_the_callers_errors_end_it():
 
 def test_models_that_do_not_converge_are_told():
     X, y = standardized(load_breast_cancer)
-    with pytest.warns(match="of 10 models of the cross-validation did not converge"), pytest.warns(match="max_iter ended it"):
+    with (
+        pytest.warns(match="of 10 models of the cross-validation did not converge"),
+        pytest.warns(match="max_iter ended it"),
+    ):
         kiln.LogisticRegressionCV(Cs=2, max_iter=1, device="cpu").fit(X, y)
 
 

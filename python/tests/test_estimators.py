@@ -18,7 +18,8 @@ for name, count, failed, _, why in listed("scikit-learn's own checks"):
 
 
 def default_estimators():
-    """Each estimator that runs on a device, as its constructor makes it; test_encoder.py has the other one."""
+    """Each estimator that runs on a device, as its constructor makes it; test_encoder.py has the other
+    one."""
     for name in kiln.__all__:
         kind = getattr(kiln, name)
         if isinstance(kind, type) and issubclass(kind, BaseEstimator) and "device" in kind().get_params():

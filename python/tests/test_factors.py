@@ -50,9 +50,11 @@ def test_attributes_are_the_prediction(kind, dtype, tmp_path):
     fitted.save(tmp_path / "m.kiln")
     u, i = X.nonzero()
     for model in (fitted, kiln.load(tmp_path / "m.kiln")):
-        assert model.row_factors_.shape == (60,
-                                            5) and model.column_factors_.shape == (40,
-                                                                                   5) and model.n_components == 5
+        assert (
+            model.row_factors_.shape == (60, 5)
+            and model.column_factors_.shape == (40, 5)
+            and model.n_components == 5
+        )
         assert model.row_biases_.shape == (60,) and model.column_biases_.shape == (40,)
         assert model.transform(X[:7]).shape == (7, 5) and len(model.get_feature_names_out()) == 5
         np.testing.assert_allclose(model.predict(u, i), by_formula(model, u, i),
@@ -206,14 +208,19 @@ def test_defaults_are_the_registrys(tool):
             elif (option is not None and parameter.default is not None and (name, parameter.name)
                   not in ELSEWHERE):
                 choices = text(option.choices).split("|") if option.choices else []
-                standard = choices[int(option.standard)
-                                   - 1] if choices and option.standard else "auto" if choices else option.standard
+                standard = (
+                    choices[int(option.standard) - 1]
+                    if choices and option.standard
+                    else "auto" if choices else option.standard
+                )
                 assert (parameter.default == standard and option.standard
                         == option.standard_f32), (name, parameter.name)
                 seen += 1
     assert seen > 40
     told = subprocess.run([tool, "lda", "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
-    assert (f"after every {inspect.signature(kiln.LatentDirichletAllocation).parameters['batch_size'].default} documents" in " ".join(told.split()))
+    assert (f"after every "
+            f"{inspect.signature(kiln.LatentDirichletAllocation).parameters['batch_size'].default} documents"
+            in " ".join(told.split()))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

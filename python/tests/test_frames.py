@@ -131,11 +131,14 @@ def test_accel_leaves_them_to_scikit_learn():
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, polars.DataFrame])
 def test_words_that_are_probably_no_levels(kind):
-    """As of a CSV file: numbers with something beside them, dates, times, a stray word among numbers; not of categories."""
+    """As of a CSV file: numbers with something beside them, dates, times, a stray word among numbers; not of
+    categories."""
     y = list(range(40))
     for words, said in (([f"{i % 9}%" for i in y], "holds numbers with something beside them, such as '0%'"),
-                        ([f"2024-01-{1 + i % 28:02}" for i in y], "holds dates or times"), ([f"{i % 24}:{i:02}" for i in y], "holds dates or times"),
-                        (["?" if i % 4 == 0 else str(i) for i in y], "10 of its first 40 values are no numbers")):
+                        ([f"2024-01-{1 + i % 28:02}" for i in y], "holds dates or times"),
+                        ([f"{i % 24}:{i:02}" for i in y], "holds dates or times"),
+                        (["?" if i % 4 == 0 else str(i) for i in y],
+                         "10 of its first 40 values are no numbers")):
         with pytest.warns(UserWarning, match=re.escape(said)) as caught:
             kiln.read(kind({"a": words, "y": y}), target="y")
         assert all(warning.filename == __file__ and "--" not in str(warning.message) for warning in caught)

@@ -136,7 +136,8 @@ def test_solvers_of_hits():
 
 
 def test_importing_and_calling_cost_little():
-    code = "import time, numpy; begin = time.process_time(); import kiln; kiln.Matrix; print(time.process_time() - begin)"
+    code = ("import time, numpy; begin = time.process_time(); import kiln; kiln.Matrix; "
+            "print(time.process_time() - begin)")
     assert min(float(subprocess.check_output([sys.executable, "-c", code], text=True))
                for _ in range(3)) < 0.2
     X, y, least = np.eye(8), np.ones(8), 1.0

@@ -14,8 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 def test_fewer_different_rows_than_clusters(dtype, sparse, options):
     rng = np.random.default_rng(0)
     X = (1e6 + rng.normal(size=(5, 3)))[rng.integers(0, 5, 97)].astype(dtype)
-    with pytest.warns(ConvergenceWarning,
-                      match=r"number of distinct clusters \(5\) found smaller than the number wanted \(8\)") as caught:
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"number of distinct clusters \(5\) found smaller than the number wanted \(8\)",
+    ) as caught:
         model = kiln.KMeans(8, random_state=1, tol=1e-12, device="cpu",
                             **options).fit(scipy.sparse.csr_matrix(X) if sparse else X)
     assert [warning.filename for warning in caught] == [__file__]

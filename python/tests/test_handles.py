@@ -41,7 +41,8 @@ def test_estimators_with_a_device_travel():
 
 
 @pytest.mark.parametrize("change", [copy.copy, copy.deepcopy, _pickled])
-@pytest.mark.parametrize("values", [X, X.astype(np.float32), scipy.sparse.csr_matrix(np.round(X)), np.zeros((0, 3))])
+@pytest.mark.parametrize("values",
+                         [X, X.astype(np.float32), scipy.sparse.csr_matrix(np.round(X)), np.zeros((0, 3))])
 def test_copies_of_a_matrix(change, values):
     matrix = kiln.matrix(values)
     other = change(matrix)
@@ -66,7 +67,7 @@ def test_what_cannot_travel_says_so(tmp_path):
         copy.copy(kiln.checkpoint(tmp_path / "run.ckpt"))
 
 
-# ------------------------------------------------------------------------------------------------------- forks
+# ------------------------------------------------------------------------------------------------------ forks
 
 def _wait(child, seconds=60):
     """The exit status of a child that must end."""
@@ -95,7 +96,8 @@ def _fork(work):
 
 
 def test_forks_at_any_moment():
-    """Other threads train, open devices and build matrices meanwhile; the child trains as if it were alone."""
+    """Other threads train, open devices and build matrices meanwhile; the child trains as if it were
+    alone."""
     wanted, end = kiln.Ridge(1.0, device="cpu").fit(X, Y).coef_, threading.Event()
     own = kiln.Device("cpu")
 
@@ -134,7 +136,8 @@ def test_a_fork_beside_opencl():
     matrix = kiln.matrix(X, "opencl")
 
     def work():
-        for call in (lambda: kiln.multiply(matrix, np.ones(4)), lambda: kiln.matrix(X, "opencl"), matrix.device.synchronize):
+        for call in (lambda: kiln.multiply(matrix, np.ones(4)), lambda: kiln.matrix(X, "opencl"),
+                     matrix.device.synchronize):
             with pytest.raises(kiln.DeviceError, match="forked"):
                 call()
         kiln.Ridge(1.0).fit(X, Y)  # "auto" takes what works
@@ -143,7 +146,7 @@ def test_a_fork_beside_opencl():
     assert (matrix.numpy() == X).all()
 
 
-# ---------------------------------------------------------------------------------------------- arrays that lie
+# -------------------------------------------------------------------------------------------- arrays that lie
 
 def _lying(form, **parts):
     S = scipy.sparse.random(6, 5, 0.5, format=form, random_state=0)
@@ -154,18 +157,26 @@ def _lying(form, **parts):
 
 
 _MANY = np.arange(7) * 1000
-_LIES = [("csr", {"data": lambda a: a[:-3]}), ("csr", {"indices": lambda a: a[:-3]}), ("csr", {"indptr": lambda a: a[:-1]}),
-         ("csr", {"indptr": lambda a: a[:0]}), ("csr", {"indptr": lambda a: a[::-1]}), ("csr", {"indptr": lambda a: a - 1}),
-         ("csr", {"indptr": lambda a: _MANY}), ("csr", {"indptr": lambda a: a.astype(float)}), ("csr", {"indices": lambda a: a - 5}),
+_LIES = [("csr", {"data": lambda a: a[:-3]}), ("csr", {"indices": lambda a: a[:-3]}),
+         ("csr", {"indptr": lambda a: a[:-1]}),
+         ("csr", {"indptr": lambda a: a[:0]}), ("csr", {"indptr": lambda a: a[::-1]}),
+         ("csr", {"indptr": lambda a: a - 1}),
+         ("csr", {"indptr": lambda a: _MANY}), ("csr", {"indptr": lambda a: a.astype(float)}),
+         ("csr", {"indices": lambda a: a - 5}),
          ("csr", {"indices": lambda a: a + 5}), ("csr", {"indices": lambda a: a.astype(np.int64) + 2**32}),
          ("csr", {"indices": lambda a: a.astype(float)}), ("csr", {"data": lambda a: a.astype(complex)}),
-         ("csr", {"data": lambda a: a.reshape(-1, 1)}), ("csc", {"data": lambda a: a[:-3]}), ("csc", {"indices": lambda a: a + 6}),
-         ("csc", {"indptr": lambda a: _MANY[:6]}), ("csc", {"indices": lambda a: a - 6}), ("coo", {"row": lambda a: a + 6}),
-         ("coo", {"col": lambda a: a - 5}), ("coo", {"data": lambda a: a[:-1]}), ("coo", {"row": lambda a: a[:-1]})]
+         ("csr", {"data": lambda a: a.reshape(-1, 1)}), ("csc", {"data": lambda a: a[:-3]}),
+         ("csc", {"indices": lambda a: a + 6}),
+         ("csc", {"indptr": lambda a: _MANY[:6]}), ("csc", {"indices": lambda a: a - 6}),
+         ("coo", {"row": lambda a: a + 6}),
+         ("coo", {"col": lambda a: a - 5}), ("coo", {"data": lambda a: a[:-1]}),
+         ("coo", {"row": lambda a: a[:-1]})]
 
 
-@pytest.mark.parametrize("call", [kiln.matrix, lambda S: kiln.multiply(S, np.ones(5), device="cpu"), lambda S: kiln.pagerank(S, device="cpu"),
-                                  lambda S: kiln.Ridge(device="cpu").fit(S, np.ones(6)), lambda S: kiln.KMeans(2, device="cpu").fit(S),
+@pytest.mark.parametrize("call", [kiln.matrix, lambda S: kiln.multiply(S, np.ones(5), device="cpu"),
+                                  lambda S: kiln.pagerank(S, device="cpu"),
+                                  lambda S: kiln.Ridge(device="cpu").fit(S, np.ones(6)),
+                                  lambda S: kiln.KMeans(2, device="cpu").fit(S),
                                   lambda S: kiln.ALS(2, device="cpu").fit(S)])
 @pytest.mark.parametrize("form, parts", _LIES)
 def test_sparse_matrices_that_lie(call, form, parts):
@@ -187,10 +198,13 @@ def test_odd_arrays_are_taken_or_refused():
     assert not crooked.flags.aligned
     S = scipy.sparse.csr_matrix(np.round(X))
     S.data = np.frombuffer(b"x" + S.data.tobytes(), np.uint8)[1:].view(np.float64)
-    for given, meant in ((crooked, X), (X.astype(">f8"), X), (np.broadcast_to(X[:1], X.shape), np.repeat(X[:1], 60, axis=0)),
+    for given, meant in ((crooked, X), (X.astype(">f8"), X),
+                         (np.broadcast_to(X[:1], X.shape), np.repeat(X[:1], 60, axis=0)),
                          (S, np.round(X))):
-        np.testing.assert_allclose(kiln.multiply(given, np.ones(4), device="cpu"), meant.sum(axis=1), atol=1e-12)
-    for refused in (X + 1j, np.array(["2020-01-01"], "M8[D]").reshape(1, 1), np.ma.masked_array(X, X > 0), np.empty(()),
+        np.testing.assert_allclose(kiln.multiply(given, np.ones(4), device="cpu"), meant.sum(axis=1),
+                                   atol=1e-12)
+    for refused in (X + 1j, np.array(["2020-01-01"], "M8[D]").reshape(1, 1), np.ma.masked_array(X, X > 0),
+                    np.empty(()),
                     np.array([[1.0, object()]])):
         with pytest.raises((ValueError, TypeError)):
             kiln.matrix(refused)

@@ -99,8 +99,9 @@ def test_linear_models(case):
                      else model.predict(form(X)))
             eta, terms = linear(model, X)
             if hasattr(model, "family") and model.family != "gaussian":
-                score, eta = np.asarray(score,
-                                        LONG), np.exp(eta) if model.family != "binomial" else 1 / (1 + np.exp(-eta))
+                score, eta = np.asarray(score, LONG), (
+                    np.exp(eta) if model.family != "binomial" else 1 / (1 + np.exp(-eta))
+                )
                 terms = terms * np.maximum(eta, 1)
             assert np.all(np.abs(np.ravel(score) - eta) <= 16 * EPS[X.dtype.type]
                           * (terms + 1)), (model, form)
@@ -126,8 +127,9 @@ def test_mds(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = kiln.MDS(2, random_state=0, max_iter=50, device=device).fit(X)
-    between = lambda A: np.sqrt(((A[:, None].astype(LONG)
-                                  - A[None].astype(LONG)) ** 2).sum(2))[np.triu_indices(len(A), 1)]  # noqa: E731
+    between = lambda A: np.sqrt(((A[:, None].astype(LONG) - A[None].astype(LONG)) ** 2).sum(2))[
+        np.triu_indices(len(A), 1)
+    ]  # noqa: E731
     d, stress = between(X), ((between(X) - between(model.embedding_)) ** 2).sum()
     # each distance is known to some units of its own size
     unit = 16 * EPS[X.dtype.type]

@@ -27,7 +27,8 @@ CASES = {
     "gamma": ("log", F.Gamma(L.Log()), rng.gamma(3, MU / 3)),
     "inverse-gaussian": ("log", F.InverseGaussian(L.Log()), rng.wald(MU, 4)),
     "binomial": ("probit", F.Binomial(L.Probit()), SUCCESS),
-    "negative-binomial": ("log", F.NegativeBinomial(alpha=0.5), rng.poisson(MU * rng.gamma(2, 0.5, M)).astype(float)),
+    "negative-binomial": ("log", F.NegativeBinomial(alpha=0.5),
+                          rng.poisson(MU * rng.gamma(2, 0.5, M)).astype(float)),
 }
 
 
@@ -134,7 +135,8 @@ def test_same_on_every_entrance():
     none = np.r_[WEIGHTS[:-50], np.zeros(50)]
     for kind in ("nonrobust", "HC1", "cluster"):
         groups = GROUPS if kind == "cluster" else None
-        with_zeros = fitted("gamma", none)[0].inference(X, CASES["gamma"][2], none, cov_type=kind, groups=groups)
+        with_zeros = fitted("gamma", none)[0].inference(X, CASES["gamma"][2], none, cov_type=kind,
+                                                        groups=groups)
         link, _, y2 = CASES["gamma"]
         short = kiln.GeneralizedLinearRegressor("gamma", link=link, tol=1e-13, device="cpu")
         short.fit(X[:-50], y2[:-50], WEIGHTS[:-50])
@@ -161,7 +163,8 @@ def test_comparison_and_summary():
     near([found.statistic, found.p, found.degrees], full.compare_f_test(part))
     near([found.likelihood_ratio, found.likelihood_ratio_p, found.degrees], full.compare_lr_test(part))
     counts = CASES["poisson"][2]
-    large, small = (kiln.PoissonRegressor(alpha=0, tol=1e-12, device="cpu").fit(x, counts).inference(x, counts)
+    large, small = (kiln.PoissonRegressor(alpha=0, tol=1e-12,
+                                          device="cpu").fit(x, counts).inference(x, counts)
                     for x in (X, X[:, :2]))
     near(large.compare(small).p, stats.chi2.sf(small.deviance - large.deviance, 2))
     with pytest.raises(kiln.ArgumentError, match="not within"):
@@ -246,8 +249,8 @@ def test_penalties_of_cross_validation():
 
 @pytest.mark.parametrize("size", [1, 1e5, 1e10, 1e12])
 def test_a_row_that_hides_the_others(size):
-    """A row of 1e10 makes all columns look like one to their Gram matrix: errors that went by it were those of
-    fewer parameters. There are errors of all, or none."""
+    """A row of 1e10 makes all columns look like one to their Gram matrix: errors that went by it were those
+    of fewer parameters. There are errors of all, or none."""
     own = np.random.default_rng(5)
     A = own.normal(size=(40, 3))
     A[7] *= size
@@ -283,20 +286,23 @@ def test_distributions():
         x = over * np.array([0.3, 0.9, 1.0, 1.2, 3.0])
         near([lib.kiln_chi_square_tail(value, over) for value in x], stats.chi2.sf(x, over), 1e-10)
         for under in (1, 4, 300, 1e5):
-            near([lib.kiln_f_tail(value / over, over, under) for value in x], stats.f.sf(x / over, over, under), 1e-9)
+            near([lib.kiln_f_tail(value / over, over, under) for value in x],
+                 stats.f.sf(x / over, over, under), 1e-9)
 
 
 def test_estimated_parameters():
     from statsmodels.othermod.betareg import BetaModel
 
     y = CASES["negative-binomial"][2]
-    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", tol=1e-12, device="cpu")
+    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", tol=1e-12,
+                                            device="cpu")
     their = sm.NegativeBinomial(y, E).fit(disp=0, maxiter=500, method="newton",
                                           start_params=[*sm.GLM(y, E, family=F.Poisson()).fit().params, 0.5])
     near([*model.fit(X, y).coef_, model.parameter_], [*their.params[:4], their.params[-1]], 1e-6)
     near(model.inference(X, y).llf, their.llf)
     shares = np.clip(rng.beta(4 * special.expit(ETA), 4 * special.expit(-ETA)), 1e-6, 1 - 1e-6)
-    model = kiln.GeneralizedLinearRegressor("beta", parameter="estimate", tol=1e-12, device="cpu").fit(X, shares)
+    model = kiln.GeneralizedLinearRegressor("beta", parameter="estimate", tol=1e-12,
+                                            device="cpu").fit(X, shares)
     Z = np.c_[(X - X.mean(axis=0)) / X.std(axis=0), np.ones(M)]
     their = BetaModel(shares, Z).fit(disp=0, maxiter=500, method="newton")
     near(model.parameter_, np.exp(their.params[-1]), 1e-6)
@@ -311,7 +317,8 @@ def test_estimated_parameters():
 def test_estimates_are_of_the_problem_that_is_fitted():
     """With a penalty of scaled columns, too: the derivative at the fit's own means is 0 there."""
     y = CASES["negative-binomial"][2]
-    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", alpha=0.3, standardize=True,
+    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", alpha=0.3,
+                                            standardize=True,
                                             tol=1e-12, device="cpu").fit(X, y)
 
     def likelihood(alpha):
@@ -326,7 +333,8 @@ def test_estimates_are_of_the_problem_that_is_fitted():
     with pytest.raises(kiln.KilnError, match="cancelled"):
         model.fit(X, y)
     assert model.parameter_ == alpha
-    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", max_iter=1, device="cpu")
+    model = kiln.GeneralizedLinearRegressor("negative-binomial", parameter="estimate", max_iter=1,
+                                            device="cpu")
     with pytest.raises(kiln.DataError, match="did not converge"):
         model.fit(X, y)
 
@@ -335,7 +343,8 @@ def test_formulas():
     pytest.importorskip("formulaic")
     pandas = pytest.importorskip("pandas")
     y = CASES["poisson"][2]
-    frame = pandas.DataFrame({"y": y, "a": X[:, 0], "b": rng.choice(list("uvw"), M), "o": np.linspace(-1, 1, M)})
+    frame = pandas.DataFrame({"y": y, "a": X[:, 0], "b": rng.choice(list("uvw"), M),
+                              "o": np.linspace(-1, 1, M)})
     model = kiln.PoissonRegressor.from_formula("y ~ a + C(b) + np.exp(a / 9)", frame, alpha=0, tol=1e-13,
                                                offset=frame["o"], device="cpu")
     assert list(model.feature_names_in_) == ["a", "C(b)[T.v]", "C(b)[T.w]", "np.exp(a / 9)"]
@@ -360,7 +369,8 @@ def test_formulas():
 def test_tool_says_the_same(tool, tmp_path):
     """kiln statistics of a model of the tool's, with clusters, a smaller model and residuals."""
     y = CASES["gamma"][2]
-    lines = [",".join(map(repr, map(float, (*row, y[i], WEIGHTS[i])))) + f",g{GROUPS[i]}" for i, row in enumerate(X)]
+    lines = [",".join(map(repr, map(float, (*row, y[i], WEIGHTS[i])))) + f",g{GROUPS[i]}"
+             for i, row in enumerate(X)]
     data = tmp_path / "d.csv"
     data.write_text("a,b,c,d,y,w,g\n" + "\n".join(lines) + "\n")
 

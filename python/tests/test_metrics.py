@@ -43,7 +43,8 @@ def test_many_classes():
                                 (rates[0][c], rates[1][c], rates[2][c], areas[c])):
             assert found.part(c, name) == pytest.approx(wanted, rel=1e-12)
     assert found["macro_f1"] == pytest.approx(rates[2].mean(),
-                                              rel=1e-12) and found["auc"] == pytest.approx(np.mean(areas), rel=1e-12)
+                                              rel=1e-12) and found["auc"] == pytest.approx(np.mean(areas),
+                                                                                           rel=1e-12)
     assert (found["balanced_accuracy"]
             == pytest.approx(metrics.balanced_accuracy_score(y, eta.argmax(axis=1), sample_weight=weights),
                              rel=1e-12))

@@ -149,7 +149,8 @@ def test_verbose_shows_progress(capsys, monkeypatch, has_tqdm):
 
 def test_import_is_lazy():
     """scikit-learn is loaded for an estimator only."""
-    code = "import kiln, sys; kiln.matrix; print('sklearn' in sys.modules); kiln.Ridge; print('sklearn' in sys.modules)"
+    code = ("import kiln, sys; kiln.matrix; print('sklearn' in sys.modules); kiln.Ridge; "
+            "print('sklearn' in sys.modules)")
     assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["False", "True"]
 
 

@@ -309,9 +309,11 @@ def of_parts(S, **types):
 
 LAYOUTS = {"unaligned": unaligned, "big-endian": lambda X: X.astype(">f8"), "read-only": read_only,
            "by columns": np.asfortranarray, "backwards": lambda X: np.ascontiguousarray(X[::-1])[::-1],
-           "strided": lambda X: np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2], "objects": lambda X: X.astype(object),
+           "strided": lambda X: np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2],
+           "objects": lambda X: X.astype(object),
            "halves": lambda X: X.astype(np.float16), "longdouble": lambda X: X.astype(np.longdouble),
-           "list": lambda X: X.tolist(), "no mask": np.ma.masked_array, "recarray": lambda X: X.view(np.recarray)}
+           "list": lambda X: X.tolist(), "no mask": np.ma.masked_array,
+           "recarray": lambda X: X.view(np.recarray)}
 
 
 @pytest.mark.parametrize("layout", [*LAYOUTS, "memmap"])
@@ -319,7 +321,8 @@ def test_layouts_of_an_array(layout, tmp_path):
     form = LAYOUTS.get(layout, lambda array: mapped(array, tmp_path))
     weights = CLASS + 1.0
     theirs = kiln.Ridge(**CPU).fit(X, TARGET, sample_weight=weights)
-    y, s = (array if layout in ("list", "recarray") else form(array[:, None])[:, 0] for array in (TARGET, weights))
+    y, s = (array if layout in ("list", "recarray") else form(array[:, None])[:, 0]
+            for array in (TARGET, weights))
     model = kiln.Ridge(**CPU).fit(form(X), y, sample_weight=s)
     np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.predict(form(X)), theirs.predict(X), rtol=1e-9)

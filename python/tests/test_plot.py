@@ -63,7 +63,8 @@ def test_curves_of_several_classes(flowers, tmp_path):
     ax, areas = plot.roc(model, X, names), roc_auc_score(y, model.predict_proba(X), multi_class="ovr",
                                                          average=None)
     assert ([text.get_text() for text in ax.get_legend().get_texts()] == [f"{name}: area {area:.3f}"
-                                                                          for name, area in zip("abc", areas)])
+                                                                          for name,
+                                                                          area in zip("abc", areas)])
     ax.figure.savefig(tmp_path / "roc.png")
     ax = plot.calibration(model, X, names)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]

@@ -145,8 +145,11 @@ def test_paths():
         assert len(steps) == 12 and (gaps_ >= 0).all() and coefs.shape == (10, 12)
     np.testing.assert_array_equal(kiln.Lasso.path(DIABETES, y, alphas=[0.5, 1.0])[0], [1.0, 0.5])
     model = kiln.Lasso(1.0, device="cpu").fit(DIABETES, PROGRESS)
-    assert model.sparse_coef_.shape == (1,
-                                        10) and model.sparse_coef_.nnz == np.count_nonzero(model.coef_) and 0 <= model.dual_gap_ < 1e-3
+    assert (
+        model.sparse_coef_.shape == (1, 10)
+        and model.sparse_coef_.nnz == np.count_nonzero(model.coef_)
+        and 0 <= model.dual_gap_ < 1e-3
+    )
 
 
 def test_factors_as_scikit_learn_has_them():
@@ -287,7 +290,8 @@ def test_lassos_of_several_targets(count):
     for intercept in (True, False):
         options = {"alpha": 0.1, "l1_ratio": 0.7, "fit_intercept": intercept}
         ours = kiln.ElasticNet(**options, device="cpu").fit(DIABETES, Y, weights, check_input=False)
-        theirs = sklearn.linear_model.ElasticNet(**options, tol=1e-12, max_iter=100000).fit(DIABETES, Y, weights)
+        theirs = sklearn.linear_model.ElasticNet(**options, tol=1e-12, max_iter=100000).fit(DIABETES, Y,
+                                                                                            weights)
         for name in ("coef_", "intercept_", "n_iter_", "dual_gap_"):
             assert np.shape(getattr(ours, name)) == np.shape(getattr(theirs, name)), name
         np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6 * np.abs(theirs.coef_).max())

@@ -234,7 +234,8 @@ def test_the_best_constant_may_be_far_from_the_first(tool, tmp_path):
     mu = np.exp(o) * (y * np.exp(-2 * o)).sum() / np.exp(-o).sum()
     for kind, digits in (("f64", 1e-9), ("f32", 1e-3)):
         model = tmp_path / f"{kind}.kiln"
-        words = [tool, "glm", table, "--target", "y", "--offset", "o", "--family", "inverse-gaussian", "--link",
+        words = [tool, "glm", table, "--target", "y", "--offset", "o", "--family", "inverse-gaussian",
+                 "--link",
                  "log", "--l2", "0.1", "--type", kind, "--json", "-q", "-o", model]
         out = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=False).stdout)
         told, right = out["metrics"]["null_deviance"], ((y - mu) ** 2 / (y * mu**2)).sum()

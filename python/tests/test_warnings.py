@@ -434,5 +434,6 @@ def test_batches_at_rest_have_not_converged():
     said = [str(one.message) for one in caught]
     assert len(said) == 1 and "batches no longer move the centres" in said[0], said
     assert caught[0].category.__name__ == "ConvergenceWarning"
-    moved = sum(np.sum((X[model.labels_ == c].mean(axis=0) - model.cluster_centers_[c]) ** 2) for c in range(8))
+    moved = sum(np.sum((X[model.labels_ == c].mean(axis=0) - model.cluster_centers_[c]) ** 2)
+                for c in range(8))
     assert abs(model.report_.residual * X.var(axis=0).mean() - moved) <= 1e-9 * moved

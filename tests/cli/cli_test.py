@@ -27,7 +27,8 @@ SOURCES = os.path.join(ROOT, "src")
 # KILN_CACHE_DIR.
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "lda", "gap", "kmeans",
-         "predict", "evaluate", "statistics", "verify", "info", "recommend", "coefficients", "convert", "devices", "doctor",
+         "predict", "evaluate", "statistics", "verify", "info", "recommend", "coefficients", "convert",
+         "devices", "doctor",
          "explain", "tune", "completion", "man", "help", "version"]
 
 
@@ -285,8 +286,9 @@ class Pages(Case):
         own = {"linreg": "normal equations", "logreg": "it is at zero", "glm": "constant mean",
                "svm": "it is at zero", "hits": "authorities"}
         for verb, words in own.items():
-            text = " ".join(kiln(verb,
-                                 "--help")[0].split("--tolerance NUMBER")[1].split("--max-iterations")[0].split())
+            text = " ".join(
+                kiln(verb, "--help")[0].split("--tolerance NUMBER")[1].split("--max-iterations")[0].split()
+            )
             self.assertIn(words, text)
             for other in {"normal equations", "constant mean", "authorities"} - {words}:
                 self.assertNotIn(other, text)

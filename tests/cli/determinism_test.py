@@ -62,7 +62,9 @@ def tables(folder):
         for _ in range(1500):
             a, b = dice.gauss(0, 1), dice.gauss(0, 1)
             mean = 1 / (1 + math.exp(0.3 * a - 0.2 * b))
-            out.write(f"{a:.6f},{b:.6f},{min(max(dice.betavariate(4 * mean, 4 - 4 * mean), 1e-6), 1 - 1e-6):.6f}\n")
+            out.write(
+                f"{a:.6f},{b:.6f},{min(max(dice.betavariate(4 * mean, 4 - 4 * mean), 1e-6), 1 - 1e-6):.6f}\n"
+            )
     for name, width, count in (("points.csv", 3, 120), ("centres.csv", 26, 7)):
         with open(os.path.join(folder, name), "w") as out:
             out.write(",".join(f"x{j}" for j in range(width)) + "\n")
@@ -190,7 +192,10 @@ def main():
     arguments = parser.parse_args()
     began, counts = time.monotonic(), {}
     failures = [f"no case asks for {way}" for way in left_out(arguments.kiln)]
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.at_once) as workers:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        concurrent.futures.ThreadPoolExecutor(arguments.at_once) as workers,
+    ):
         tables(folder)
         for device in arguments.devices.split(","):
             cases = [*CASES, *(CPU_CASES if device == "cpu" else ())]

@@ -157,8 +157,10 @@ class Explain(unittest.TestCase):
             self.assertGreater(deep["estimates"][0]["pass_seconds"], flat["estimates"][0]["pass_seconds"])
             self.assertEqual((flat["k"], deep["k"], again["passes"]), (2, 20, 120))
             self.assertIn("solver, metric and batches", kiln("explain", "mds", points)[0])
-            usual, slow = (as_json("explain", "lda", ratings, "--quiet", *more) for more in ([], ["--steps", 40]))
-            self.assertGreater(slow["estimates"][0]["pass_seconds"], 3 * usual["estimates"][0]["pass_seconds"])
+            usual, slow = (as_json("explain", "lda", ratings, "--quiet", *more)
+                           for more in ([], ["--steps", 40]))
+            self.assertGreater(slow["estimates"][0]["pass_seconds"],
+                               3 * usual["estimates"][0]["pass_seconds"])
 
     def test_training_as_training_would_begin(self):
         """Classes by name, each a column of y or a problem of its own, and the options that decide how often

@@ -45,7 +45,8 @@ class Groups(unittest.TestCase):
         with open(table, "w") as out:
             out.write("count,x,group,label\n")
             for i in range(400):
-                out.write(f"{(i * 7) % 5 + i % 3},{(i * 37) % 101 / 10},{'abc'[i % 3]},{'yn'[(i * 37) % 101 > 40]}\n")
+                out.write(f"{(i * 7) % 5 + i % 3},{(i * 37) % 101 / 10},{'abc'[i % 3]},"
+                          f"{'yn'[(i * 37) % 101 > 40]}\n")
         model = self.path("m.kiln")
         self.same("glm", table, "--target", "count", "--ignore", "label", "--family", "poisson",
                   "--standard-errors", "-o", model)
@@ -132,7 +133,12 @@ class Groups(unittest.TestCase):
         targets = array.array("d", (sum(numbers[8 * i + j] * j for j in range(8)) + i % 3
                                     for i in range(rows)))
         for name, columns, values in (("X.npy", 8, numbers), ("y.npy", 1, targets)):
-            header = (f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}".encode().ljust(117) + b"\n")
+            header = (
+                f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}".encode().ljust(
+                    117
+                )
+                + b"\n"
+            )
             with open(self.path(name), "wb") as out:
                 out.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
                           + values.tobytes())

@@ -4,7 +4,8 @@ type that it had, but for those whose name ends in "?"; and no other key is. A t
 "any" is whatever a model file says.
 
 usage: json_test.py KILN           checks
-       json_test.py KILN --write   writes json_schema.json anew, from what the commands print: a change of it is to be seen in review
+       json_test.py KILN --write   writes json_schema.json anew, from what the commands print: a change of it
+                                   is to be seen in review
 """
 
 import json

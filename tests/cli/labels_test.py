@@ -18,8 +18,12 @@ def npy(values, kind):
     """An .npy file of whole numbers: '<i8' or '<u8'."""
     header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({len(values)},), }}".encode()
     header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H",
-                                              len(header)) + header + struct.pack(f"<{len(values)}{'q' if 'i' in kind else 'Q'}", *values)
+    return (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", len(header))
+        + header
+        + struct.pack(f"<{len(values)}{'q' if 'i' in kind else 'Q'}", *values)
+    )
 
 
 class Labels(Case):

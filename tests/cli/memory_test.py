@@ -1,7 +1,8 @@
 """An allocation that fails ends the tool with exit code 6 and says so, or changes nothing: it never crashes,
 takes a good model for a damaged one, or leaves half a result.
 
-usage: memory_test.py KILN PRELOADED [MOST]: of each verb's allocations at most so many fail, one a run; 0: all of them
+usage: memory_test.py KILN PRELOADED [MOST]: of each verb's allocations at most so many fail, one a
+       run; 0: all of them
 """
 
 import json
@@ -19,7 +20,8 @@ VERBS = ["logreg d.csv --target y --json -o m2.kiln", "linreg n.csv --target y -
          "svm d.csv --target y --json", "als r.csv --json -o als2.kiln", "kmeans n.csv -k 3 --json",
          "pagerank e.txt --format edges --json", "hits e.txt --format edges", "info m.kiln --json",
          "info m.kiln", "info n.csv --json", "predict m.kiln d.csv -o p.csv", "evaluate m.kiln d.csv --json",
-         "statistics lm.kiln n.csv --errors hc3 --residuals r2.csv --json", "verify m.kiln d.csv --json", "verify km.kiln n.csv --json", "coefficients m.kiln",
+         "statistics lm.kiln n.csv --errors hc3 --residuals r2.csv --json", "verify m.kiln d.csv --json",
+         "verify km.kiln n.csv --json", "coefficients m.kiln",
          "recommend als.kiln r.csv", "recommend als.kiln --item i1 --json", "convert d.csv d.npz",
          "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json",
          "sfa r.csv --json", "gap r.csv --format ratings -k 2 --json", "mds n.csv --json",
@@ -38,7 +40,8 @@ def begin():
     for name, lines in tables.items():
         with open(name, "w") as file:
             file.write("\n".join(lines) + "\n")
-    for line in ("logreg d.csv --target y -o m.kiln", "linreg n.csv --target y -o lm.kiln", "kmeans n.csv -k 3 -o km.kiln",
+    for line in ("logreg d.csv --target y -o m.kiln", "linreg n.csv --target y -o lm.kiln",
+                 "kmeans n.csv -k 3 -o km.kiln",
                  "als r.csv --factors 2 --l2 0.1 -o als.kiln", "lda r.csv --format ratings -k 2 -o lda.kiln"):
         subprocess.run([KILN, *line.split(), "--device", "cpu", "--quiet"], check=True, capture_output=True)
 

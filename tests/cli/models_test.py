@@ -1216,7 +1216,8 @@ class Factors(Models):
         test = [(f"u{u}", f"i{i}", 1 + (u + i) % 5) for u in (7, 2, 11) for i in (0, 4, 8)] + [("x", "i1", 3)]
         file = self.write("test.csv", "".join(f"{u},{i},{r}\n" for u, i, r in test))
         for options in (["--l2", 0.1], ["--l2", 0.1, "--implicit", "--confidence", "log", "--epsilon", 0.5]):
-            result = as_json("als", ratings, "--factors", 2, *options, "-o", model, "--factors-out", pairs, *CPU)
+            result = as_json("als", ratings, "--factors", 2, *options, "-o", model, "--factors-out",
+                             pairs, *CPU)
             holds = as_json("verify", model, ratings, "--quiet")["holds"]
             self.assertTrue(holds)
             error = kiln("recommend", model, file, "--pairs", "-o", out)[1]
@@ -1244,7 +1245,8 @@ class Factors(Models):
                     self.assertTrue(number is None or abs(number - item["score"]) < 1e-12)
             self.assertAlmostEqual(ranked["metrics"]["precision"], hits / 9, places=12)
             best, = as_json("recommend", model, "--user", "u7", "--top", 9,
-                            "--only", self.write("only", "i1\n\ni4\r\ni0"), "--include-seen")["recommendations"]
+                            "--only", self.write("only", "i1\n\ni4\r\ni0"),
+                            "--include-seen")["recommendations"]
             self.assertEqual({item["item"] for item in best["items"]}, {"i0", "i1", "i4"})
             less, = as_json("recommend", model, "--user", "u7", "--top", 9, "--exclude", self.path("only"),
                             "--include-seen")["recommendations"]

@@ -155,11 +155,13 @@ class Signals(Case):
                 self.assertEqual(error, b"")
 
     def test_a_terminal_is_told_soon(self):
-        """On a terminal what is waited for has a line from 0.2 s on, and nothing is said of what is not known."""
+        """On a terminal what is waited for has a line from 0.2 s on, and nothing is said of what is not
+        known."""
         fifo = self.path("slow.csv")
         os.mkfifo(fifo)
         ours, theirs = pty.openpty()
-        process = subprocess.Popen([KILN, "info", fifo, "--device", "cpu"], stdout=subprocess.DEVNULL, stderr=theirs,
+        process = subprocess.Popen([KILN, "info", fifo, "--device", "cpu"], stdout=subprocess.DEVNULL,
+                                   stderr=theirs,
                                    env=dict(os.environ, TERM="xterm"))
         os.close(theirs)
         seen, begun = b"", time.time()

@@ -499,10 +499,16 @@ class Run:
             self.finding(command, "an error without a message", result.stderr)
         elif code and answer["error"]["code"] == "KILN_ERR_PARSE" and not answer["error"]["file"]:
             self.finding(command, "a parse error without its file", result.stderr)
-        elif code and answer["error"]["code"] == "KILN_ERR_PARSE" and answer["error"]["line"] is None and answer["error"].get("offset") is None and \
-                not any(array in answer["error"]["message"] for array in ("member", "array", "indptr",
-                                                                          "indices", "data.npy", "shape",
-                                                                          "row ")):
+        elif (
+            code
+            and answer["error"]["code"] == "KILN_ERR_PARSE"
+            and answer["error"]["line"] is None
+            and answer["error"].get("offset") is None
+            and not any(
+                array in answer["error"]["message"]
+                for array in ("member", "array", "indptr", "indices", "data.npy", "shape", "row ")
+            )
+        ):
             self.finding(command, "a parse error without a place", result.stderr)
         return code, answer
 

@@ -394,7 +394,8 @@ def check_evaluated(path, mpirun, environment, turn):
         for count in counts:
             together = run([mpirun, "-n", str(count), KILN, *command, "--mpi"], environment)
             assert (together.returncode == 0
-                    and f"each of {count} processes has read a part" in together.stderr), (command, together.stderr)
+                    and f"each of {count} processes has read a part" in together.stderr), (command,
+                                                                                           together.stderr)
             found = json.loads(together.stdout)
             assert expected["rows"] == found["rows"] and len(expected["metrics"]) > 1, (command, found)
             for name, value in expected["metrics"].items():
@@ -635,7 +636,9 @@ def check_united(mpirun, environment):
                         (3, "broken")):
         done = run([mpirun, "-n", str(count), UNITED, case], environment)
         assert (done.returncode == 0) == (case
-                                          != "broken") and "united.c" not in done.stderr, (count, case, done.returncode, done.stderr)
+                                          != "broken") and "united.c" not in done.stderr, (count, case,
+                                                                                           done.returncode,
+                                                                                           done.stderr)
 
 
 def check_missing(path):
