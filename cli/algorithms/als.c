@@ -24,9 +24,21 @@ static int choose_biases(struct solving *s) {
     return 0;
 }
 
+/* Options that would change nothing. */
+static int check_idle(const kiln_als_options *o) {
+    static const char idle[] = "%s has no meaning here";
+    if (!o->implicit && (o->alpha > 0 || o->confidence > KILN_CONFIDENCE_LINEAR))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "it belongs to --implicit", idle,
+                         o->alpha > 0 ? "--alpha" : "--confidence");
+    if (o->epsilon > 0 && o->confidence != KILN_CONFIDENCE_LOG)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "it belongs to --confidence log", idle, "--epsilon");
+    return 0;
+}
+
 static int check(struct solving *s) {
     struct factors_state *state = s->state;
-    const int code = choose_biases(s);
+    int code = check_idle(given(s));
+    if (code == 0) code = choose_biases(s);
     state->title = "alternating least squares";
     state->biases = state->held.als.biases != 0;
     state->implicit = state->held.als.implicit != 0;

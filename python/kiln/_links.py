@@ -24,6 +24,8 @@ class Graph:
         self.links, self._kind = G, ""
         self.nodes: Any = None
         self._undirected = undirected
+        if unweighted and weight is not None:
+            raise ArgumentError(f"weight={weight!r} and unweighted=True exclude each other")
         if isinstance(G, (list, tuple)):
             raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, "
                                 "numpy.array a matrix of rows")
@@ -51,6 +53,11 @@ class Graph:
 
         if len(G) == 0:
             raise ArgumentError("the graph has no nodes")
+        if weight is not None and G.number_of_edges() and not any(weight in link for *_, link in
+                                                                  G.edges(data=True)):
+            known = sorted({str(name) for *_, link in G.edges(data=True) for name in link})
+            raise ArgumentError(f"the graph's links have no attribute {weight!r}; they have "
+                                f"{', '.join(known[:20]) or 'none'}")
         self.nodes, self._kind = list(G), "dict"
         self.links = networkx.to_scipy_sparse_array(G, nodelist=self.nodes, weight=weight or "weight",
                                                     dtype=np.float64, format="csr")

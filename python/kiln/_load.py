@@ -331,9 +331,10 @@ def _make_als(file: _File) -> Any:
     kinds = {lib.KILN_CONFIDENCE_LINEAR: "linear", lib.KILN_CONFIDENCE_PROPORTIONAL: "proportional",
              lib.KILN_CONFIDENCE_LOG: "log"}
     which, epsilon = (float(value) for value in file.tensors.get("confidence", np.ones((1, 2)))[0])
-    estimator = file.make("ALS", n_components=factors, implicit=bool(implicit), alpha=alpha, l2=l2,
+    estimator = file.make("ALS", n_components=factors, implicit=bool(implicit),
+                          alpha=alpha if implicit else None, l2=l2,
                           biases=bool(biases), counted=bool(counted), confidence=kinds[int(which)],
-                          epsilon=epsilon)
+                          epsilon=epsilon if kinds[int(which)] == "log" else None)
     estimator._know(file.tensors["A"], file.tensors["B"], mean, l2, bool(biases))
     return _named(_sized(estimator, file, factors), file)
 

@@ -442,6 +442,11 @@ class ALS(_Recommender):
 
     def _options(self) -> dict[str, Any]:
         not_negative(self, "l2")
+        if not self.implicit and (self.alpha is not None or self.confidence != "linear"):
+            name = "confidence" if self.alpha is None else "alpha"
+            raise ArgumentError(f"{name}={getattr(self, name)!r} is of counts: it needs implicit=True")
+        if self.epsilon is not None and self.confidence != "log":
+            raise ArgumentError(f"epsilon={self.epsilon!r} is of confidence='log', got {self.confidence!r}")
         return {"implicit": self.implicit, "alpha": self.alpha, "l2": self.l2, "biases": self._biased(),
                 "counted": self.counted, "solver": choice("als", "solver", self.solver), "steps": self.steps,
                 "confidence": choice("als", "confidence", self.confidence), "epsilon": self.epsilon}

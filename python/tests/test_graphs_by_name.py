@@ -249,3 +249,17 @@ def test_what_is_no_graph_is_said() -> None:
     for G, more, said in calls:
         with pytest.raises(ValueError, match=said):
             kiln.pagerank(G, **more, **CPU)
+
+
+def test_weights_that_are_not_there_or_not_wanted() -> None:
+    G = nx.DiGraph()
+    G.add_edge("a", "b", score=3.0)
+    G.add_edge("a", "c")
+    for function in (kiln.pagerank, kiln.hits):
+        with pytest.raises(kiln.ArgumentError, match="no attribute 'nope'; they have score"):
+            function(G, weight="nope")
+        with pytest.raises(kiln.ArgumentError, match="weight='score' and unweighted=True exclude each other"):
+            function(G, weight="score", unweighted=True)
+    scores = kiln.pagerank(G, weight="score", device="cpu").scores
+    ours = nx.pagerank(G, weight="score")
+    assert scores["b"] == pytest.approx(ours["b"], rel=1e-4)

@@ -37,8 +37,8 @@ def pair():
 @pytest.mark.parametrize("solver", ["cg", "cholesky"])
 def test_objective_is_that_of_the_confidence(confidence, solver, tmp_path):
     X, alpha, epsilon = plays(), 1.5, 0.5
-    model = kiln.ALS(4, implicit=True, confidence=confidence, alpha=alpha, epsilon=epsilon, l2=0.3,
-                     solver=solver, **CPU).fit(X)
+    model = kiln.ALS(4, implicit=True, confidence=confidence, alpha=alpha, l2=0.3, solver=solver,
+                     epsilon=epsilon if confidence == "log" else None, **CPU).fit(X)
     r = X.toarray()
     c = {"linear": 1 + alpha * r, "proportional": np.where(r > 0, alpha * r, 1),
          "log": 1 + alpha * np.log1p(r / epsilon)}[confidence]
@@ -398,3 +398,15 @@ def test_a_number_is_a_row_and_a_text_a_name(tmp_path):
         kiln.ALS(2, l2=0.1, **CPU).fit(ratings.X, user_names=range(4)).recommend(3, ratings.X[3])
     with pytest.raises(ValueError, match="or names, which are texts such as '3'"):
         again.predict(10, 0)
+
+
+@pytest.mark.parametrize("given, said", [
+    ({"confidence": "log"}, "needs implicit=True"), ({"alpha": 2.0}, "needs implicit=True"),
+    ({"implicit": True, "epsilon": 2.0}, "confidence='log'"),
+    ({"implicit": True, "confidence": "proportional", "epsilon": 2.0}, "confidence='log'")])
+def test_options_that_would_change_nothing_are_refused(given, said, tmp_path):
+    with pytest.raises(kiln.ArgumentError, match=said):
+        kiln.ALS(2, **given, **CPU).fit(plays())
+    rest = {name: given[name] for name in given if name == "implicit"}
+    kiln.ALS(2, **rest, **CPU).fit(plays()).save(tmp_path / "m.kiln")
+    kiln.load(tmp_path / "m.kiln").fit(plays())  # what a file holds is no option that was given

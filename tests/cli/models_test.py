@@ -702,6 +702,13 @@ class Validation(Models):
                                                            "balanced")):
             kiln(verb, absent, "--target", "y", *options, code=2)
 
+    def test_idle_options_of_als(self):
+        data = self.write("plays.csv", "user,item,plays\nann,x,2\nbob,x,3\nann,y,1\n")
+        for options, said in ((["--confidence", "log"], "belongs to --implicit"),
+                              (["--alpha", 2], "belongs to --implicit"),
+                              (["--implicit", "--epsilon", 2], "belongs to --confidence log")):
+            self.assertIn(said, kiln("als", data, "--factors", 1, *options, *CPU, code=2)[1])
+
     def test_text_in_a_file_of_targets(self):
         matrix = self.write("x.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n")
         labels = self.write("names.txt", "cat\ndog\n")
