@@ -100,10 +100,28 @@ def stored(files: list[Any], format: str | None, columns: list[str] | None,
                                 + (", ..." if len(names) > 20 else ""))
     chosen = [name for name in names
               if (name in columns if columns is not None else not INDEX.fullmatch(name))]
+    _same_columns(dataset, columns)
     schema = pyarrow.schema([dataset.schema.field(name) for name in chosen])
     if part is None:
         return dataset.scanner(columns=chosen).to_reader()
     return pyarrow.RecordBatchReader.from_batches(schema, _rows(dataset, chosen, *_bounds(part, dataset)))
+
+
+def _same_columns(dataset: Any, columns: list[str] | None) -> None:
+    """Refuses files one of which lacks a column of the first one, or has one more."""
+    first: list[str] | None = None
+    for file in dataset.get_fragments():
+        names = [name for name in file.physical_schema.names
+                 if (not INDEX.fullmatch(name) if columns is None else name in columns)]
+        first = names if first is None else first
+        for name in first:
+            if name not in names:
+                raise DataError(f"{file.path}: {len(names)} columns, the first file has {len(first)}; "
+                                f"{name!r} is not among them")
+        for name in names:
+            if name not in first:
+                raise DataError(f"{file.path}: {len(names)} columns, the first file has {len(first)}; "
+                                f"{name!r} is not among its")
 
 
 def _bounds(part: Any, dataset: Any) -> tuple[int, int]:

@@ -76,8 +76,8 @@ def encoded(frame: Any, schema: str | None, *, texts: dict[str, str | None] | No
         data = from_table(frame, where, made)
     except DataError as error:
         hint = "kiln.TableEncoder(missing='mean') in a pipeline fills"
-        error.args = (re.sub(r"fill the value; missing drop\|mean\|indicator does", f"fill the value; {hint}",
-                             str(error)),)
+        error.args = (str(error).replace("fill the value; missing='drop' or 'mean' or 'indicator' does",
+                                         f"fill the value; {hint}"),)
         raise
     data_warnings(data, silent)
     X = host_copy(lib.kiln_data_X(data), where, data)
