@@ -39,27 +39,11 @@ class _Rows:
         self.X, self.weights, self.roots = X, weights, np.sqrt(weights)
         self.total = float(weights.sum())
         self.intercept = intercept
-        self.mean = self._means() if intercept else np.zeros(X.shape[1])
-        if intercept and len(far := self._far()):
-            self.X = _less(X, far, self.mean[far])
-            self.mean = self._means()  # what rounding left of them, and the others
+        if intercept:
+            self.X, _ = about_means(X, weights)
+        # what rounding left of those that are far from 0, and the others
+        self.mean = _means(self.X, weights) if intercept else np.zeros(X.shape[1])
         self.epsilon = float(np.finfo(X.dtype).eps)
-
-    def _means(self) -> Any:
-        return self._across(self.weights) / self.total
-
-    def _far(self) -> Any:
-        """The columns whose means are so much larger than their spread that a product takes its digits."""
-        X = self.X
-        made = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
-        along = matrix(as_columns(self.weights, X.dtype), X.device)
-        X.device.call(lib.kiln_gram_diagonal, made.pointer, X.pointer, along.pointer)
-        squares, means = made.numpy()[:, 0].astype(np.float64), self.total * self.mean**2
-        return np.flatnonzero((means > 0) & (squares - means < means / _FAR))
-
-    def _across(self, rows: Any) -> Any:
-        found = multiply(self.X, as_columns(rows, self.X.dtype), transposed=True)
-        return np.asarray(found)[:, 0].astype(np.float64)
 
     def along(self, V: Any) -> Any:
         """These rows times V."""
@@ -102,6 +86,27 @@ class _Rows:
             host -= mean
             products = host @ host.T
         return products * np.outer(self.roots, self.roots)
+
+
+def _means(X: Matrix, weights: Any) -> Any:
+    found = multiply(X, as_columns(weights, X.dtype), transposed=True)
+    return np.asarray(found)[:, 0].astype(np.float64) / float(weights.sum())
+
+
+def about_means(X: Matrix, weights: Any, times: float = _FAR) -> tuple[Matrix, Any]:
+    """X less the means of the columns whose squares are this many times their variances, so that a product
+    takes their digits, and what that took off each column."""
+    mean, off = _means(X, weights), np.zeros(X.shape[1])
+    made = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
+    along = matrix(as_columns(weights, X.dtype), X.device)
+    X.device.call(lib.kiln_gram_diagonal, made.pointer, X.pointer, along.pointer)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares, means = made.numpy()[:, 0].astype(np.float64), float(weights.sum()) * mean**2
+        far = np.flatnonzero((means > 0) & (squares - means < means / times) & np.isfinite(squares))
+    if not len(far):
+        return X, off
+    off[far] = mean[far].astype(X.dtype)
+    return _less(X, far, off[far]), off
 
 
 def _less(X: Matrix, far: Any, means: Any) -> Matrix:

@@ -19,6 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 from ._arrays import Matrix, matrix
 from ._base import as_columns
 from ._functions import multiply
+from ._leave_one_out import about_means
 from ._library import ArgumentError, DataError, ffi, lib
 from ._solve import Report, together
 
@@ -53,6 +54,12 @@ class _Terms:
     def losses(self, means: Any, b: float) -> float:
         return float(np.sum(self.u * np.maximum(0, -(self.sigma * (means + b) + self.c))))
 
+    def primal(self, w: Any, near: float) -> tuple[float, Any, float]:
+        """The objective, w and its best b."""
+        means = self.along(w)
+        b = self.best_intercept(means, near)
+        return float(w @ w) / 2 + self.losses(means, b), w, b
+
     def best_intercept(self, means: Any, near: float) -> float:
         """Of those b that make the losses least the one next to this one."""
         if not self.intercept:
@@ -77,10 +84,10 @@ class _Terms:
 
 
 class _System:
-    """(D + Z Z^T), Z = sigma x, of one step."""
+    """D a + Z w = right and w - Z^T a = lack, Z = sigma x, of one step."""
 
     def __init__(self, terms: _Terms, D: Any) -> None:
-        self.terms, self.D, self.inverse = terms, D, np.where(terms.live, 1 / D, 0.0)
+        self.terms, self.inverse = terms, np.where(terms.live, 1 / D, 0.0)
         X = terms.X
         weights = matrix(as_columns(self.inverse.sum(axis=0), np.float64), X.device)
         made = Matrix.empty(X.device, (X.shape[1], X.shape[1]), np.float64)
@@ -88,16 +95,17 @@ class _System:
         X.device.call(lib.kiln_gram, made.pointer, ffi.NULL, X.pointer, weights.pointer, ffi.NULL)
         self.factor = cho_factor(made.numpy() + np.eye(X.shape[1]))
 
-    def solve(self, right: Any) -> Any:
-        """With one correction by what is left, as the diagonal's sizes take the factor's digits."""
-        terms, found = self.terms, self._by_factor(right)
-        left = right - self.D * found - terms.sigma * terms.along(terms.across(found))
-        return found + self._by_factor(np.where(terms.live, left, 0))
+    def solve(self, right: Any, lack: Any) -> tuple[Any, Any]:
+        """a and w, with one correction by what is left, as the diagonal's sizes take the factor's digits."""
+        a, w = self._by_factor(right, lack)
+        more, further = self._by_factor(None, lack - w + self.terms.across(a))
+        return a + more, w + further
 
-    def _by_factor(self, right: Any) -> Any:
-        part = self.inverse * right
-        return part - self.inverse * self.terms.sigma * self.terms.along(
-            cho_solve(self.factor, self.terms.across(part), check_finite=False))
+    def _by_factor(self, right: Any, lack: Any) -> tuple[Any, Any]:
+        terms, right = self.terms, 0.0 if right is None else right
+        towards = lack + terms.across(self.inverse * right) if np.ndim(right) else lack
+        w = cho_solve(self.factor, towards, check_finite=False)
+        return self.inverse * (right - terms.sigma * terms.along(w)), w
 
 
 def _step_size(values: Any, way: Any) -> float:
@@ -105,27 +113,32 @@ def _step_size(values: Any, way: Any) -> float:
     return float(min(1.0, _NEAR * np.min(values[falls] / -way[falls], initial=np.inf)))
 
 
-def _interior(terms: _Terms, tolerance: float) -> tuple[Any, float, int]:
-    """a and b, and the steps that it took."""
+def _interior(terms: _Terms, tolerance: float) -> tuple[Any, Any, float, int]:
+    """a, w and b, and the steps that it took. w is a variable of its own, from 0 on: as the sum of a's rows it
+    would lose its digits where columns have large entries."""
     u, sigma, c, live = terms.u, terms.sigma, terms.c, terms.live
     width, count = np.where(live, u, 1.0), max(int(live.sum()), 1)
-    a, b = width / 2, 0.0
-    low, high = np.ones_like(a), np.ones_like(a)
-    best, steps = (np.inf, np.where(live, a, 0.0), b), 0
+    a, w, means = width / 2, np.zeros(terms.X.shape[1]), np.zeros(terms.X.shape[0])
+    b = terms.best_intercept(means, 0.0)
+    begin = np.where(live, sigma * b + c, 0.0)
+    typical = float(np.abs(begin).sum()) / count or 1.0
+    low, high = (np.where(live, np.maximum(0, side) + typical, 1.0) for side in (begin, -begin))
+    best, steps = (np.inf, np.where(live, a, 0.0), w, b), 0
     stuck = 0
     for steps in range(1, _STEPS + 1):
         own = np.where(live, a, 0.0)
-        w = terms.across(own)
-        means = terms.along(w)
+        sums = terms.across(own)
+        lack = sums - w
         squares, below = float(w @ w), np.where(live, sigma * (means + b) + c, 0.0)
         loss, rest = terms.losses(means, b), float(np.sum(sigma * own)) if terms.intercept else 0.0
-        gap = squares + loss + float(np.sum(c * own)) + abs(b * rest)
+        gap = (squares + float(sums @ sums)) / 2 + loss + float(np.sum(c * own)) + abs(b * rest)
         if not np.isfinite(gap):
             break
         stuck = 0 if gap < 0.9 * best[0] else stuck + 1
         if gap < best[0]:
-            best = gap, own, b
-        if gap <= 1e-4 * tolerance * (squares / 2 + loss) or stuck == 4:
+            best = gap, own, w, b
+        if gap <= 1e-4 * tolerance * (squares / 2 + loss) or stuck == (
+                4 if best[0] <= tolerance * (squares / 2 + loss) else 12):
             break
         other = width - a
         mean = float(np.sum(np.where(live, a * low + other * high, 0))) / (2 * count)
@@ -133,20 +146,20 @@ def _interior(terms: _Terms, tolerance: float) -> tuple[Any, float, int]:
             system = _System(terms, low / a + high / other)
         except np.linalg.LinAlgError:  # rounding: the factor has no more digits to give
             break
-        along = system.solve(sigma) if terms.intercept else None
+        along = system.solve(sigma, np.zeros_like(w)) if terms.intercept else None
 
-        def way(aim_low: Any, aim_high: Any) -> tuple[Any, float, Any, Any]:
-            """Of a, b and both multipliers, for products that are these."""
+        def way(aim_low: Any, aim_high: Any) -> tuple[Any, float, Any, Any, Any]:
+            """Of a, b, both multipliers and w, for products that are these."""
             right = -below + low - high + (aim_low - a * low) / a - (aim_high - other * high) / other
-            found, shift = system.solve(np.where(live, right, 0)), 0.0
+            (found, to_w), shift = system.solve(np.where(live, right, 0), lack), 0.0
             if along is not None:
-                shift = (float(np.sum(sigma * found)) + rest) / float(np.sum(sigma * along))
-                found = found - shift * along
+                shift = (float(np.sum(sigma * found)) + rest) / float(np.sum(sigma * along[0]))
+                found, to_w = found - shift * along[0], to_w - shift * along[1]
             return (found, shift, (aim_low - a * low - low * found) / a,
-                    (aim_high - other * high + high * found) / other)
+                    (aim_high - other * high + high * found) / other, to_w)
 
         def reach(move: Any) -> tuple[float, float]:
-            to_a, _, to_low, to_high = (np.where(live, part, 0) if np.ndim(part) else part for part in move)
+            to_a, to_low, to_high = (np.where(live, move[part], 0) for part in (0, 2, 3))
             return (min(_step_size(a, to_a), _step_size(other, -to_a)),
                     min(_step_size(low, to_low), _step_size(high, to_high)))
 
@@ -158,8 +171,10 @@ def _interior(terms: _Terms, tolerance: float) -> tuple[Any, float, int]:
         move = way(aim - affine[0] * affine[2], aim + affine[0] * affine[3])
         first, second = reach(move)
         a, b = a + first * np.where(live, move[0], 0), b + second * move[1]
+        w = w + first * move[4]
+        means = terms.along(w)
         low, high = (np.where(live, one + second * to, 1.0) for one, to in ((low, move[2]), (high, move[3])))
-    return best[1], best[2], steps
+    return best[1], best[2], best[3], steps
 
 
 def solve_margins(X: Matrix, sigma: Any, c: Any, u: Any, *, intercept: bool,
@@ -169,13 +184,13 @@ def solve_margins(X: Matrix, sigma: Any, c: Any, u: Any, *, intercept: bool,
     terms = _Terms(X, sigma, c, u, intercept)
     if not (np.isfinite(c).all() and np.isfinite(terms.across(u)).all()):
         raise DataError("X or y contains NaN or infinity, or products of theirs overflow.")
-    a, b, steps = _interior(terms, tolerance)
+    with np.errstate(all="ignore"):  # the last digits end in a step that is not finite, which it looks for
+        a, found, near, steps = _interior(terms, tolerance)
     a = terms.balanced(np.clip(a, 0, u))
-    w = terms.across(a)
-    means = terms.along(w)
-    b = terms.best_intercept(means, b)
-    squares = float(w @ w)
-    objective = squares / 2 + terms.losses(means, b)
+    sums = terms.across(a)
+    objective, w, b = min((terms.primal(w, near) for w in (found, sums, np.zeros_like(sums))),
+                          key=lambda one: one[0])
+    squares = float(sums @ sums)
     # what rounding may make of either
     noise = 4 * np.finfo(np.float64).eps * (squares + float(np.sum(np.abs(c) * u)) + objective)
     gap = max(0.0, objective + squares / 2 + float(np.sum(c * a))) + noise
@@ -194,13 +209,17 @@ def fit_margins(model: Any, X: Any, problems: list[Any], solve: Any = solve_marg
         raise ArgumentError(f"standardize=True of {type(model).__name__} is for the squared loss and "
                             "penalty='l2'")
     where = model._place(X, len(problems))
-    operand = matrix(X, where if where.has_f64 else "cpu", np.float64)
+    operand, off, before = matrix(X, where if where.has_f64 else "cpu", np.float64), np.zeros(X.shape[1]), 0
+    if model.fit_intercept:
+        operand, off = about_means(operand, np.ones(X.shape[0]), 1)
+        before = 2  # passes, for the means and the squares
     found = [solve(operand, *terms, intercept=model.fit_intercept, tolerance=model.tol)
              for terms in problems]
     model.device_, model._kept, model._told = operand.device.name, None, {}
     reports = [report for _, _, report in found]
+    reports[0] = reports[0]._replace(passes=reports[0].passes + before)
     model._keep_report(reports[0] if len(reports) == 1 else together(reports))
-    W, b = np.column_stack([w for w, _, _ in found]), np.array([[b for _, b, _ in found]])
+    W, b = np.column_stack([w for w, _, _ in found]), np.array([[b - float(off @ w) for w, b, _ in found]])
     return W.astype(X.dtype), b.astype(X.dtype)
 
 

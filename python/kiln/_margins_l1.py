@@ -77,7 +77,10 @@ class _Primal:
         weights, about = (matrix(as_columns(part, np.float64), X.device) for part in (v, mean))
         self.passes += 1
         X.device.call(lib.kiln_gram, made.pointer, ffi.NULL, X.pointer, weights.pointer, about.pointer)
-        return made.numpy()
+        form = np.array(made.numpy())
+        flat = form.diagonal() <= 1e-14 * v.sum() * mean**2  # all of it is rounding
+        form[flat], form[:, flat] = 0, 0
+        return form
 
     def gap(self, slope: Any, left: Any, value: float, b: float) -> float:
         """slope: sum_i alpha_i y_i x_i of the dual's alpha = 2 u left, which is scaled into what it may
@@ -94,7 +97,7 @@ class _Primal:
 def _towards(form: Any, slope: Any, w: Any) -> Any:
     """The w that minimises the quadratic form about this one, with this slope, and ||w||_1."""
     diagonal = form.diagonal()
-    kept = np.flatnonzero(diagonal > 1e-14 * diagonal.max(initial=0))
+    kept = np.flatnonzero(diagonal > 0)
     scale = np.sqrt(diagonal[kept])
     part = form[np.ix_(kept, kept)] / np.outer(scale, scale)
     A = np.block([[part, -part], [-part, part]])

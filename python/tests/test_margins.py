@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from kiln._arrays import Device
 from kiln._library import lib
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -119,7 +120,7 @@ def test_what_is_refused_and_warned_of():
         with pytest.raises(ValueError, match=next(iter(wrong))):
             kiln.LinearSVC(**{"loss": "hinge", **wrong}, device="cpu").fit(CANCER, SICK)
     with pytest.warns(match="did not converge"):
-        kiln.LinearSVC(loss="hinge", tol=1e-20, device="cpu").fit(CANCER, SICK)
+        kiln.LinearSVC("l1", tol=1e-20, device="cpu").fit(CANCER, SICK)
 
 
 @pytest.mark.parametrize("model, kind", [
@@ -134,4 +135,43 @@ def test_passes_are_counted(model, kind, monkeypatch):
                                                                         call(self, function, *given))[1])
     targets = {"classes": SICK, "numbers": PROGRESS, "targets": np.column_stack([PROGRESS, -PROGRESS])}
     model.set_params(device="cpu").fit(CANCER[:60, :5], targets[kind][:60])
-    assert model.report_.passes == sum(one in (lib.kiln_multiply, lib.kiln_gram) for one in calls)
+    assert model.report_.passes == sum(one in (lib.kiln_multiply, lib.kiln_gram, lib.kiln_gram_diagonal)
+                                         for one in calls)
+
+
+FAR = RANDOM.normal(size=(150, 4))
+LINE = FAR @ [1.0, 2.0, -1.0, 0.5] + 0.1 * RANDOM.normal(size=150)
+SIDES = np.where(FAR[:, 0] + 0.5 * FAR[:, 1] + 0.3 * RANDOM.normal(size=150) > 0, 1, -1)
+KINDS = [(kiln.LinearSVC(loss="hinge", device="cpu"), SIDES), (kiln.LinearSVC("l1", device="cpu"), SIDES),
+         (kiln.LinearSVR(loss="epsilon_insensitive", device="cpu"), LINE)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize("model, y", KINDS, ids=repr)
+def test_columns_far_from_zero(model, y, form):
+    """What is added to the columns is the intercept's alone."""
+    near = clone(model).fit(FAR, y)
+    for far in (9, 100, 2000, 1e6):
+        found = clone(model).fit(form(FAR + far), y)
+        np.testing.assert_allclose(found.coef_, near.coef_, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(found.intercept_, near.intercept_ - far * near.coef_.sum(), atol=3e-6 * far)
+        assert found.converged_
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("model, y", KINDS, ids=repr)
+def test_columns_of_different_scales(model, y):
+    """A column so large that its coefficient costs nothing, and one so small that it is not worth its own."""
+    found = [clone(model).fit(FAR * [large, 1, 1 / large, 1], y) for large in (1e6, 1e8)]
+    for one in found:
+        assert one.converged_ and one.objective_ == pytest.approx(found[0].objective_, rel=1e-5)
+    free = np.abs(np.ravel(found[1].coef_)) * [1e8, 1, 1e-8, 1]
+    assert 0.5 < free[0] < 10 and 0.5 < free[1] < 4 and free[2] < 1e-10
+
+
+@pytest.mark.filterwarnings("error")
+def test_large_costs_say_no_word_of_their_steps():
+    for C in (1e5, 1e8):
+        for model, y in KINDS:
+            clone(model).set_params(C=C).fit(FAR + 100, y)
