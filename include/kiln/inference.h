@@ -115,11 +115,12 @@ KILN_API kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference
 
 /* The parameter with which kiln_glm, with these options, reaches the largest likelihood: the negative
  * binomial's alpha, or beta's precision. options->parameter is a start, 0: none is known. Its logarithm is
- * where the likelihood's derivative is 0 at the means of the fit, to 10 digits; between two signs of that by
- * the secant or by halving, each fit beginning where the last one ended (Venables and Ripley, Modern Applied
- * Statistics with S, 4th ed. 2002, glm.nb, alternate the two instead). Cost: 8 to 15 fits. Errors: those of
+ * where the likelihood's derivative is 0 at the means of the fit, found between two signs of that by the
+ * Illinois method, each fit beginning where the last one ended (Venables and Ripley, Modern Applied
+ * Statistics with S, 4th ed. 2002, glm.nb, alternate the two instead). It has 10 digits in f64, where the
+ * means have them, and about 6 in f32 at the default tolerance. Cost: 8 to 15 fits. Errors: those of
  * kiln_glm; ERR_UNSUPPORTED (another family); ERR_DATA (none between 1e-7 and 1e7 is best: targets that vary
- * no more than Poisson's, for instance). */
+ * no more than Poisson's, for instance; a fit that does not converge; 100 fits are not enough). */
 KILN_API kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kiln_matrix *y,
                                        const kiln_glm_options *options);
 
@@ -141,9 +142,9 @@ typedef struct kiln_comparison {
 KILN_API kiln_status kiln_inference_compare(kiln_comparison *comparison, const kiln_inference *small,
                                             const kiln_inference *large);
 
-/* Distributions, to 12 digits. Tails are probabilities of a value above x; of Student's t of both tails
- * beyond |t|. Infinite degrees (under) are the normal distribution, and chi square over `over`. NaN where
- * arguments make no sense. */
+/* Distributions, to 12 digits for degrees up to 1e9. Tails are probabilities of a value above x; of Student's
+ * t of both tails beyond |t|. Infinite degrees (under) are the normal distribution, and chi square over
+ * `over`. NaN where arguments make no sense. */
 KILN_API double kiln_student_tails(double t, double degrees);
 KILN_API double kiln_student_quantile(double level, double degrees); /* |t| below it has that probability */
 KILN_API double kiln_chi_square_tail(double x, double degrees);

@@ -1,14 +1,15 @@
 #define _GNU_SOURCE
 /* Tails of Student's t, F and chi square, by the incomplete beta and gamma functions' continued fractions
- * (Lentz's method; Press et al., Numerical Recipes, 6.2 and 6.4), each taken on the side of the mean where
- * it converges fast. Where arguments are large, terms that would cancel are taken together by Stirling's
- * series. */
+ * (Lentz's method; Press et al., Numerical Recipes, 6.2 and 6.4; of beta its even part, Didonato and Morris,
+ * ACM TOMS 18, 1992), each taken on the side of the mean where it converges fast. Where arguments are large,
+ * terms that would cancel are taken together by Stirling's series. */
 #include <stdbool.h>
 
 #include "algorithms/algorithm.h"
 
 static const double tiny = 1e-300, enough = 1e-15, HALF_LOG_2_PI = 0.918938533204672741780;
-enum { STEPS = 10000, LARGE = 32 };
+enum { STEPS = 200000, LARGE = 32 };
+static const double INFINITE = 1e30; /* degrees that no double tells from infinite ones */
 
 static double log_gamma(double x) {
     int sign; /* plain lgamma writes it to a global variable */
@@ -36,33 +37,56 @@ static double not_zero(double x) {
     return fabs(x) < tiny ? tiny : x;
 }
 
-static double beta_fraction(double a, double b, double x) {
-    double c = 1, d = 1 / not_zero(1 - (a + b) * x / (a + 1)), product = d;
-    for (int m = 1; m < STEPS; m++) {
-        for (int odd = 0; odd < 2; odd++) {
-            const double n = m, at = odd ? -(a + n) * (a + b + n) * x / ((a + 2 * n) * (a + 2 * n + 1))
-                                         : n * (b - n) * x / ((a + 2 * n - 1) * (a + 2 * n));
-            d = 1 / not_zero(1 + at * d);
-            c = not_zero(1 + at / c);
-            product *= c * d;
-        }
+/* 1 - (a + m) (a + b + m) x / ((a + 2 m) (a + 2 m + 1)): near x = 1, where that cancels, by y = 1 - x. */
+static double beta_pivot(double a, double b, double x, double y, double m) {
+    const double whole = (a + 2 * m) * (a + 2 * m + 1), part = (a + m) * (a + b + m);
+    if (x < y) return 1 - part * x / whole;
+    return (a * (2 * m + 1 - b) + m * (3 * m + 2 - b) + part * y) / whole;
+}
+
+/* 1 / (1 + d_1 / (1 + d_2 / ...)), two terms at a time: d_2m = m (b - m) x / ((a + 2 m - 1) (a + 2 m)) and
+ * 1 + d_2m+1 = beta_pivot. */
+static double beta_fraction(double a, double b, double x, double y) {
+    double pivot = beta_pivot(a, b, x, y, 0), whole = not_zero(pivot), c = whole, d = 0;
+    for (int i = 1; i < STEPS; i++) {
+        const double m = i, even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double above = (1 - pivot) * even;
+        pivot = beta_pivot(a, b, x, y, m);
+        d = 1 / not_zero(pivot + even + above * d);
+        c = not_zero(pivot + even + above / c);
+        whole *= c * d;
         if (fabs(c * d - 1) < enough) break;
     }
-    return product;
+    return 1 / whole;
+}
+
+/* log(1 + u) - u. */
+static double log_rest(double u) {
+    double sum = 0, power = -u;
+    if (fabs(u) > 0.1) return log1p(u) - u;
+    for (int k = 2; k < STEPS && fabs(power) > enough * fabs(sum); k++) sum -= (power *= -u) / k;
+    return sum;
+}
+
+/* x^a y^b / B(a, b): of large a and b by how far x is from the mean a / (a + b). */
+static double beta_front(double a, double b, double x, double y) {
+    const double log_x = x < y ? log(x) : log1p(-y), log_y = x < y ? log1p(-x) : log(y);
+    if (fmin(a, b) < LARGE) return exp(a * log_x + b * log_y - log_beta(a, b));
+    const double off = x * b - y * a, rest = stirling_rest(a + b) - stirling_rest(a) - stirling_rest(b);
+    return exp(a * log_rest(off / a) + b * log_rest(-off / b) + rest - HALF_LOG_2_PI) * sqrt(a / (a + b) * b);
 }
 
 /* I_x(a, b); y = 1 - x, which keeps its digits apart. */
 static double incomplete_beta(double a, double b, double x, double y) {
     if (x <= 0 || y <= 0) return x > 0;
-    const double log_x = x < y ? log(x) : log1p(-y), log_y = x < y ? log1p(-x) : log(y);
-    const double front = exp(a * log_x + b * log_y - log_beta(a, b));
-    if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
-    return 1 - front * beta_fraction(b, a, y) / b;
+    const double front = beta_front(a, b, x, y);
+    if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x, y) / a;
+    return 1 - front * beta_fraction(b, a, y, x) / b;
 }
 
 double kiln_student_tails(double t, double degrees) {
     if (isnan(t) || !(degrees > 0)) return (double)NAN;
-    if (degrees > 1e10) return erfc(fabs(t) / sqrt(2));
+    if (degrees > INFINITE) return erfc(fabs(t) / sqrt(2));
     if (isinf(t)) return 0;
     const double scale = degrees + t * t;
     return incomplete_beta(degrees / 2, 0.5, degrees / scale, t * t / scale);
@@ -88,7 +112,7 @@ double kiln_f_tail(double x, double over, double under) {
     if (isnan(x) || !(over > 0) || isinf(over) || !(under > 0)) return (double)NAN;
     if (x <= 0) return 1;
     if (isinf(x)) return 0;
-    if (under > 1e10) return kiln_chi_square_tail(x * over, over);
+    if (under > INFINITE) return kiln_chi_square_tail(x * over, over);
     const double scale = under + over * x;
     return incomplete_beta(under / 2, over / 2, under / scale, over * x / scale);
 }
@@ -98,8 +122,8 @@ double kiln_f_tail(double x, double over, double under) {
 /* x^a e^-x / Gamma(a). */
 static double gamma_front(double a, double x) {
     if (a < LARGE) return exp(a * log(x) - x - log_gamma(a));
-    const double part = (x - a) / a; /* a (log(x / a) - part): what log1p loses is small beside a part^2 */
-    const double power = fabs(part) < 0.5 ? a * (log1p(part) - part) : a * log(x / a) - (x - a);
+    const double part = (x - a) / a;
+    const double power = fabs(part) < 0.5 ? a * log_rest(part) : a * log(x / a) - (x - a);
     return exp(power + log(a) / 2 - HALF_LOG_2_PI - stirling_rest(a));
 }
 

@@ -106,13 +106,14 @@ done:
     return status;
 }
 
-/* The secant's point, but where that hardly moves an end the middle (Dowell and Jarratt, BIT 11, 1971). */
+/* The secant's point; an end that stays twice has half of its slope from then on, so that the other one
+ * moves, too (the Illinois method: Dowell and Jarratt, BIT 11, 1971). */
 static kiln_status find_root(double *root, struct estimate *of, struct bracket *bracket) {
     enum { STEPS = 100 };
     kiln_status status = KILN_OK;
-    int side = 0;
+    int side = 0, i = 0;
     double t = bracket->low, slope;
-    for (int i = 0; i < STEPS && bracket->high - bracket->low > 1e-10; i++) {
+    for (; i < STEPS && bracket->high - bracket->low > 1e-10; i++) {
         const double former = t, rise = bracket->at_low, fall = bracket->at_high;
         t = bracket->low + (bracket->high - bracket->low) * rise / (rise - fall);
         if (i > 0 && fabs(t - former) < 1e-11) break;
@@ -130,6 +131,9 @@ static kiln_status find_root(double *root, struct estimate *of, struct bracket *
             side = -1;
         }
     }
+    if (i == STEPS)
+        return ki_fail(KILN_ERR_DATA, "%s: after %d fits the parameter is between %g and %g only", call,
+                       STEPS, exp(bracket->low), exp(bracket->high));
     *root = t;
 done:
     return status;
@@ -141,7 +145,7 @@ kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kil
     struct ki_arena arena = {0};
     struct estimate of = {.X = X, .y = y};
     struct bracket bracket = {0};
-    double t;
+    double t = 0;
     if (!parameter || !X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: parameter, X or y is NULL", call);
     TRY(KI_TAKE(kiln_glm_options, &of.options, options));
     if (of.options.family != KILN_NEGATIVE_BINOMIAL && of.options.family != KILN_BETA)
