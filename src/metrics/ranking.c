@@ -10,6 +10,7 @@
 #include "core/threads.h"
 #include "kiln/factors.h"
 #include "metrics/metrics.h"
+#include "ops/sampled/top_products.h"
 
 struct row {
     double recall, ndcg, map, auc; /* auc NaN: the row has all columns */
@@ -24,11 +25,6 @@ struct rows {
     struct row *each;
 };
 
-static int by_number(const void *a, const void *b) {
-    const int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
-    return (left > right) - (left < right);
-}
-
 static struct row measure(const int64_t *columns, int64_t top, const int32_t *wanted, int64_t count,
                           int64_t n) {
     struct row row = {0};
@@ -37,7 +33,7 @@ static struct row measure(const int64_t *columns, int64_t top, const int32_t *wa
     int64_t misses = 0;
     for (int64_t t = 0; t < top; t++) {
         const int32_t column = (int32_t)columns[t];
-        if (columns[t] >= 0 && bsearch(&column, wanted, (size_t)count, sizeof column, by_number)) {
+        if (columns[t] >= 0 && bsearch(&column, wanted, (size_t)count, sizeof column, ki_by_column)) {
             row.hits++;
             row.ndcg += 1 / log2((double)t + 2);
             row.map += (double)row.hits / (double)(t + 1);
@@ -61,7 +57,7 @@ static void measure_rows(void *arg, int64_t begin, int64_t end) {
         const int64_t count = rows->start[u + 1] - rows->start[u];
         int32_t *wanted = rows->col + rows->start[u];
         if (count == 0) continue;
-        qsort(wanted, (size_t)count, sizeof *wanted, by_number);
+        qsort(wanted, (size_t)count, sizeof *wanted, ki_by_column);
         rows->each[u] = measure(rows->columns + u * rows->top, rows->top, wanted, count, rows->n);
     }
 }

@@ -7,11 +7,6 @@
 
 /* ------------------------------------------------------------------------------------ what is left out */
 
-static int by_number(const void *a, const void *b) {
-    const int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
-    return (left > right) - (left < right);
-}
-
 /* The entries' columns, ascending in each row. */
 static kiln_status take_seen(struct ki_host_entries *entries, const char *call, const kiln_matrix *seen,
                              int64_t m, int64_t n) {
@@ -26,7 +21,7 @@ static kiln_status take_seen(struct ki_host_entries *entries, const char *call, 
         const int64_t count = entries->start[i + 1] - entries->start[i];
         for (int64_t e = 1; e < count; e++)
             if (col[e] < col[e - 1]) {
-                qsort(col, (size_t)count, sizeof *col, by_number);
+                qsort(col, (size_t)count, sizeof *col, ki_by_column);
                 break;
             }
     }

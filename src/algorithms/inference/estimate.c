@@ -4,21 +4,14 @@
  *   negative binomial  -r s (psi(y + r) - psi(r) - log(1 + mu / r) + (mu - y) / (r + mu))
  *   beta               P s (psi(P) - mu psi(P mu) - nu psi(P nu) + mu log y + nu log(1 - y)) */
 #include "algorithms/run/run.h"
+#include "ops/sampled/gamma.h"
 
 static const char call[] = "kiln_glm_estimate";
-
-static double digamma(double x) {
-    double sum = 0;
-    for (; x < 16; x++) sum -= 1 / x;
-    const double q = 1 / (x * x);
-    return sum + log(x) - 1 / (2 * x) -
-           q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q / 132))));
-}
 
 /* psi(y + r) - psi(r), without a difference of large numbers for counts. */
 static double digamma_step(double y, double r) {
     double sum = 0;
-    if (!(y < 256 && y == floor(y))) return digamma(y + r) - digamma(r);
+    if (!(y < 256 && y == floor(y))) return ki_digamma(y + r) - ki_digamma(r);
     for (double k = 0; k < y; k++) sum += 1 / (r + k);
     return sum;
 }
@@ -26,7 +19,8 @@ static double digamma_step(double y, double r) {
 static double slope_of_row(kiln_family family, double parameter, double y, double mu) {
     const double r = 1 / parameter, p = parameter, nu = 1 - mu;
     if (family == KILN_BETA)
-        return p * (digamma(p) - mu * digamma(p * mu) - nu * digamma(p * nu) + mu * log(y) + nu * log1p(-y));
+        return p * (ki_digamma(p) - mu * ki_digamma(p * mu) - nu * ki_digamma(p * nu) + mu * log(y) +
+                    nu * log1p(-y));
     return -r * (digamma_step(y, r) - log1p(mu / r) + (mu - y) / (r + mu));
 }
 

@@ -1,22 +1,14 @@
-#define _GNU_SOURCE
 /* Log-likelihoods with all their constants, s the weight, phi the dispersion, k = s / phi, d the deviance:
  *   Gaussian          -d / (2 phi) - sum log(2 pi phi / s) / 2
  *   gamma             -d / (2 phi) + sum (k log k - k - log Gamma(k) - log y)
  *   inverse Gaussian  -d / (2 phi) - sum log(2 pi phi y^3 / s) / 2
  * and, at phi = 1, minus the loss and kiln_loss_deviance's third column for the others. */
 #include "algorithms/inference/inference.h"
-
-/* k log k - k - log Gamma(k), which lose their digits to each other where k is large. */
-static double gamma_constant(double k) {
-    const double r = 1 / (k * k), half_log_2_pi = 0.918938533204672741780;
-    int sign; /* plain lgamma writes it to a global variable */
-    if (k < 64) return k * log(k) - k - lgamma_r(k, &sign);
-    return log(k) / 2 - half_log_2_pi - (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r / 1680))) / k;
-}
+#include "ops/linear/families.h"
 
 static double dispersed_constant(kiln_family family, double y, double s, double dispersion) {
     const double log_2_pi = 1.83787706640934548356, k = s / dispersion;
-    if (family == KILN_GAMMA) return gamma_constant(k) - log(y);
+    if (family == KILN_GAMMA) return ki_gamma_constant(k) - log(y);
     const double cube = family == KILN_INVERSE_GAUSSIAN ? 3 * log(y) : 0;
     return -(log_2_pi - log(k) + cube) / 2;
 }

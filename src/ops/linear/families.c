@@ -13,9 +13,8 @@ static const double pi = 3.14159265358979323846;
 
 /* ------------------------------------------------------------------------------------ Akaike's criterion */
 
-/* k log k - k - log Gamma(k), which lose their digits to each other where k is large: by Stirling's series
- * there. */
-static double stirling(double k) {
+/* By Stirling's series where k is large: the three lose their digits to each other there. */
+double ki_gamma_constant(double k) {
     const double r = 1 / (k * k);
     int sign; /* plain lgamma writes it to a global variable */
     if (k < 64) return k * log(k) - k - lgamma_r(k, &sign);
@@ -31,7 +30,7 @@ static double gaussian_akaike(const struct ki_likelihood *at) {
  * Gamma(k). */
 static double gamma_akaike(const struct ki_likelihood *at) {
     const double spread = at->deviance / at->weight;
-    return at->weight * (1 - 2 * stirling(1 / spread)) + 2 * at->constant + 2 * (at->parameters + 1);
+    return at->weight * (1 - 2 * ki_gamma_constant(1 / spread)) + 2 * at->constant + 2 * (at->parameters + 1);
 }
 
 static double inverse_gaussian_akaike(const struct ki_likelihood *at) {

@@ -32,6 +32,10 @@ struct ki_family {
 
 enum { KI_FAMILY_LAST = KILN_BETA, KI_LINK_LAST = KILN_LINK_POWER };
 
+/* k log k - k - log Gamma(k), k > 0: the part of the gamma family's log-density that is of its
+ * dispersion 1 / k alone. */
+double ki_gamma_constant(double k);
+
 /* NULL: no family has that number. */
 const struct ki_family *ki_family_find(kiln_family family);
 

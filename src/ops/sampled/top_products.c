@@ -11,6 +11,11 @@
 #include "core/threads.h"
 #include "pass/combine.h"
 
+int ki_by_column(const void *a, const void *b) {
+    const int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
+    return (left > right) - (left < right);
+}
+
 /* ------------------------------------------------------------------------------------- a row's best */
 
 struct ki_best ki_best_begin(const struct ki_top_products *of, int64_t i) {

@@ -25,6 +25,9 @@ struct ki_top_products {
 };
 kiln_status ki_top_products(const struct ki_top_products *of);
 
+/* qsort's order of int32_t, ascending: that of `seen`. */
+int ki_by_column(const void *a, const void *b);
+
 /* ------------------------------------------------------------------------------ for the bodies alone */
 
 /* A row's best so far: a heap, whose first is the worst. */
