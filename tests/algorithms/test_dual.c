@@ -143,6 +143,32 @@ static void moves_never_set_back(void **state) {
     problem_free(&p);
 }
 
+/* The last row's weight is 0: sweeps and moves, also those along which hinges stop, are the same as without
+ * it. Every such move was given up. One thread, so that the numbers are the same each time. */
+static void a_row_without_weight_changes_no_move(void **state) {
+    (void)state;
+    kiln_device *one_thread = NULL;
+    kiln_report report[2] = {0};
+    struct solution s[2];
+    assert_int_equal(kiln_device_open(&one_thread, "cpu", &(kiln_device_options){.threads = 1}), KILN_OK);
+    struct problem p = levelled(4001);
+    p.weights = new_doubles(p.m);
+    for (int r = 0; r < p.m - 1; r++) p.weights[r] = 1;
+    for (int without = 0; without < 2; without++, p.m--) {
+        const struct question q = {.kind = SVM, .classes = 2, .l2 = 1, .no_intercept = true, DUAL};
+        s[without] = answer(&report[without], &(struct run){one_thread, KILN_F64, KILN_CSR, NULL}, &p, &q);
+        assert_true(report[without].converged);
+    }
+    assert_int_equal(report[0].passes, report[1].passes);
+    assert_true(difference(&s[0], &s[1]) < 1e-9);
+    for (int i = 0; i < 2; i++) {
+        kiln_report_free(&report[i]);
+        solution_free(&s[i]);
+    }
+    problem_free(&p);
+    kiln_device_close(one_thread);
+}
+
 /* Nearly all the way: Newton's method, which judges the start, has next to nothing left to do. */
 static void newton_has_little_left(void **state) {
     (void)state;
@@ -351,11 +377,17 @@ static void refuses_what_it_cannot(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(meets_the_criterion),    cmocka_unit_test(newton_has_little_left),
-        cmocka_unit_test(moves_save_sweeps),      cmocka_unit_test(stopping_keeps_the_result),
-        cmocka_unit_test(judges_as_the_engine),   cmocka_unit_test(the_engine_goes_on),
-        cmocka_unit_test(refuses_what_it_cannot), cmocka_unit_test(refuses_columns_out_of_range),
-        cmocka_unit_test(no_row_is_lost),         cmocka_unit_test(moves_never_set_back),
+        cmocka_unit_test(meets_the_criterion),
+        cmocka_unit_test(newton_has_little_left),
+        cmocka_unit_test(moves_save_sweeps),
+        cmocka_unit_test(stopping_keeps_the_result),
+        cmocka_unit_test(judges_as_the_engine),
+        cmocka_unit_test(the_engine_goes_on),
+        cmocka_unit_test(refuses_what_it_cannot),
+        cmocka_unit_test(refuses_columns_out_of_range),
+        cmocka_unit_test(no_row_is_lost),
+        cmocka_unit_test(moves_never_set_back),
+        cmocka_unit_test(a_row_without_weight_changes_no_move),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -104,6 +104,7 @@ void FN(dual_way)(struct ki_dual_plane *plane) {
     }
     for (int64_t i = plane->first_row; i < plane->end_row; i++) {
         const double former = dual->former_a[i], way = dual->a[i] - former, s = dual->s ? dual->s[i] : 1;
+        if (way == 0) continue; /* a row of weight 0 stays where it is: 0 / 0 */
         slope[1] += (former / s - 1) * way;
         curve[1] += way * way / s;
     }
