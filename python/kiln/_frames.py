@@ -11,7 +11,7 @@ from ._arrays import Matrix, device
 from ._columns import as_table
 from ._dlpack import on_cuda
 from ._library import DataError, c_name, check, ffi, lib, struct, text
-from ._read import data_warnings, from_table, host_copy
+from ._read import data_warnings, from_table, host_copy, namesakes
 
 
 def as_column(values: Any) -> Any:
@@ -81,8 +81,10 @@ def encoded(frame: Any, schema: str | None, *, texts: dict[str, str | None] | No
         raise
     data_warnings(data, silent)
     X = host_copy(lib.kiln_data_X(data), where, data)
-    return X, [text(lib.kiln_data_feature_name(data, j))
-               for j in range(X.shape[1])], text(lib.kiln_data_schema(data))
+    names = [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])]
+    if schema is None:
+        namesakes(names)
+    return X, names, text(lib.kiln_data_schema(data))
 
 
 def numbers_by_name(frame: Any, wanted: Any, count: int) -> Any:

@@ -74,13 +74,14 @@ def train_test_split(ratings: Any, train_percentage: float = 0.8,
     return train, test
 
 
+_HOW = ": the words, best first, are as np.argsort(-components_, axis=1)[:, :10] has them"
 _KINDS = {"u_mass": "KILN_COHERENCE_UMASS", "c_npmi": "KILN_COHERENCE_NPMI"}
 
 
 def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: Any = None) -> Any:
     """How well each topic's words go together in the documents X (n_documents, n_words), a sparse matrix of
-    counts: an array of a number for each. topics: lists of words, best first, numbers of columns or
-    feature_names.
+    counts: an array of a number for each. topics: lists of different words, best first, numbers of columns or
+    feature_names; or a fitted topic model, of whose topics the 10 best words count.
 
     measure: gensim's "u_mass", the mean of log((d(v, w) / N + 1e-12) / (d(w) / N)) over pairs in which w
     comes first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole
@@ -95,6 +96,8 @@ def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: An
     """
     if measure not in _KINDS:
         raise ArgumentError(f"measure must be 'u_mass' or 'c_npmi', got {measure!r}")
+    if hasattr(topics, "components_"):
+        topics = np.argsort(-topics.components_, axis=1, kind="stable")[:, :10]
     lists = [_places(words, feature_names) for words in topics]
     most = max((len(words) for words in lists), default=1) or 1
     padded = np.full((len(lists), most), -1, np.int64)
@@ -112,11 +115,17 @@ def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: An
 
 def _places(words: Any, names: Any) -> Any:
     """The numbers of words, which are told by number or by name."""
+    if isinstance(words, str) or np.ndim(words) != 1:
+        raise ArgumentError(f"topics must be lists of words, got {words!r} for one")
     words = list(words)
+    for place, word in enumerate(words):
+        if word in words[:place]:
+            raise ArgumentError(f"a topic has the word {word!r} twice{_HOW}")
     if not any(isinstance(word, str) for word in words):
         numbers = np.asarray(words)
         if numbers.size and numbers.dtype.kind not in "iu":
-            raise ArgumentError(f"words must be numbers of columns or names, got {words!r}")
+            raise ArgumentError("words must be numbers of columns, which are integers, or names, got "
+                                f"{numbers.dtype}{_HOW}")
         numbers = numbers.astype(np.int64)
         if numbers.size and numbers.min() < 0:
             raise ArgumentError(f"there is no word {numbers.min()}: words are numbers of columns, from 0 on")

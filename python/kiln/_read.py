@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,7 +113,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     y = host_copy(lib.kiln_data_y(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j))
              for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
-    warnings = data_warnings(data)
+    warnings = [*data_warnings(data), *namesakes(names)]
     found = (host_copy(one(data), where, data) for one in (lib.kiln_data_weights, lib.kiln_data_offset))
     s, o = (None if column is None else column[:, 0] for column in found)
     for name, column in (("target", y), ("weights", s), ("offset", o)):
@@ -203,6 +204,10 @@ def reference_of(reference: Any) -> str | None:
     """{"colour": "red"} as the library takes it."""
     if isinstance(reference, dict):
         return ",".join(f"{name}={level}" for name, level in reference.items())
+    parts = reference if isinstance(reference, (list, tuple)) else [reference]
+    if reference is not None and not all("=" in str(part) for part in parts):
+        raise ArgumentError("reference must name a column's level, as {'colour': 'red'} or 'colour=red', got "
+                            f"{reference!r}")
     return listed(reference)
 
 
@@ -254,6 +259,16 @@ def _of_pandas(frame: Any) -> Any:
         elif said.startswith("Sparse["):
             frame = frame.assign(**{name: frame[name].sparse.to_dense()})
     return frame
+
+
+def namesakes(names: list[str] | None) -> list[str]:
+    """Warns of features of one name, as of a column c with the level x and a column c=x."""
+    if names is None or len(set(names)) == len(names):
+        return []
+    twice = next(name for name, count in Counter(names).items() if count > 1)
+    said = f"two features are called {twice!r}, a column's level and another column; rename the latter"
+    warn(said)
+    return [said]
 
 
 def data_warnings(data: Any, silent: str | None = None) -> list[str]:

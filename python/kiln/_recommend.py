@@ -279,8 +279,7 @@ class _Recommender(_Factors):
         elif seen is None:
             raise ValueError("filter_already_liked_items needs user_items, a row for each user; "
                              "filter_already_liked_items=False recommends what they have, too")
-        if items is not None:
-            N = min(N, len(np.atleast_1d(np.asarray(items))))
+        N = _at_most(N, items, "items")
         columns, scores = self._best(A, seen, N, self._allowed("item", filter_items, items, "items"))
         if named:
             columns = self._called("item", columns)
@@ -389,8 +388,7 @@ class _Recommender(_Factors):
         check_is_fitted(self)
         _at_least_one(N)
         factors = self.row_factors_ if what == "user" else self.column_factors_
-        if only is not None:
-            N = min(N, len(np.atleast_1d(np.asarray(only))))
+        N = _at_most(N, only, said)
         if rows is None:
             rows = factors[self._numbers(ids, what, f"{what}id")]
         numbers, cosines = self._top(_directions(np.atleast_2d(rows)), _directions(factors), N,
@@ -565,6 +563,16 @@ def _as_many(rows: Any, ids: Any) -> Any:
 def _at_least_one(N: Any) -> None:
     if not isinstance(N, (int, np.integer)) or N < 1:
         raise ArgumentError(f"N must be an integer from 1 on, got {N!r}")
+
+
+def _at_most(N: int, only: Any, said: str) -> int:
+    """How many of N there can be among these, all for None."""
+    if only is None:
+        return N
+    count = np.asarray(only).size
+    if not count:
+        raise ArgumentError(f"{said} is empty, so that there is nothing to choose among")
+    return min(N, count)
 
 
 def _directions(factors: Any) -> Any:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 import kiln
 
 from ._base import Estimator
-from ._library import UnsupportedError, lib, text
+from ._library import ArgumentError, UnsupportedError, lib, text
 
 # parameters that say how, not what: scikit-learn's defaults are not meant as a wish
 _HOW = {"tol", "eps", "max_iter", "solver", "verbose"}
@@ -193,6 +193,11 @@ def to_sklearn(model: Any) -> Any:
     if isinstance(model, Pipeline):
         return _through(model, lambda step: to_sklearn(step) if isinstance(step, Estimator) else step)
     name = type(model).__name__
+    if isinstance(model, type):
+        raise ArgumentError(f"{model.__name__} is a class: to_sklearn takes an estimator, "
+                            f"{model.__name__}()")
+    if type(model).__module__.startswith("sklearn."):
+        raise ArgumentError(f"this {name} is scikit-learn's already: from_sklearn makes Kiln's of it")
     if not isinstance(model, Estimator) or name not in _TABLE:
         raise UnsupportedError(f"scikit-learn has no class that is like {name} of "
                                f"{type(model).__module__.partition('.')[0]}.")
@@ -283,6 +288,11 @@ def from_sklearn(estimator: Any, **parameters: Any) -> Any:
     if isinstance(estimator, Pipeline) and not parameters:
         return _through(estimator, lambda step: from_sklearn(step) if _known(step) else step)
     name = type(estimator).__name__
+    if isinstance(estimator, type):
+        raise ArgumentError(f"{estimator.__name__} is a class: from_sklearn takes an estimator, "
+                            f"{estimator.__name__}()")
+    if isinstance(estimator, Estimator):
+        raise ArgumentError(f"this {name} is Kiln's already: to_sklearn makes scikit-learn's of it")
     if not _known(estimator):
         raise UnsupportedError(f"Kiln has no class that is like {name} of "
                                f"{type(estimator).__module__.partition('.')[0]}.")

@@ -189,3 +189,13 @@ def test_the_tool_makes_the_same_model_of_the_same_table(tool: pathlib.Path, tmp
     data = kiln.read(GAPS, model=tmp_path / "m.kiln")
     assert data.feature_names == list(model[0].get_feature_names_out())
     np.testing.assert_array_equal(dense(data.X), dense(model[0].transform(GAPS)))
+
+
+def test_references_and_names_that_make_no_sense():
+    frame = pd.DataFrame({"c": ["x", "y", "x"], "c=x": [1.0, 2.0, 3.0]})
+    for reference in (True, ["c"], "c"):
+        with pytest.raises(kiln.ArgumentError, match="reference must name a column's level, as {'colour'"):
+            kiln.TableEncoder(reference=reference).fit(frame)
+    for read in (kiln.read, kiln.TableEncoder().fit, lambda X: kiln.Ridge(device="cpu").fit(X, [1.0, 2, 4])):
+        with pytest.warns(UserWarning, match="two features are called 'c=x'"):
+            read(frame)

@@ -259,9 +259,17 @@ def test_coherence_is_gensims():
     with pytest.raises(ValueError, match="there is no word 'x'"):
         kiln.coherence([["x"]], X, feature_names=names)
     for wrong, said in (([-1, 3], "no word -1"), ([3, -1], "no word -1"), ([0, 20], "no column 20"),
-                        ([0.5, 1], "must be numbers")):
+                        ([0.5, 1], "must be numbers"),
+                        ([1.0, 2.0], "integers, or names, got float64.*argsort"),
+                        ([0, 1, 0], "the word 0 twice"), (0, "must be lists of words")):
         with pytest.raises(kiln.ArgumentError, match=said):
             kiln.coherence([wrong], X)
+    with pytest.raises(kiln.ArgumentError, match="'w1' twice"):
+        kiln.coherence([["w1", "w2", "w1"]], X, feature_names=names)
+    np.testing.assert_array_equal(kiln.coherence(model, X), model.coherence(X))
+    shares = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    with pytest.raises(kiln.ArgumentError, match="argsort"):
+        kiln.coherence(shares, X)
 
 
 @pytest.mark.parametrize("verb", ["lda", "gap"])
@@ -396,6 +404,10 @@ def test_a_number_is_a_row_and_a_text_a_name(tmp_path):
         again.partial_fit_users(np.array([3, 7], object), ratings.X[:2])
         assert again.user_names_.tolist() == ["3", "1", "0", "2", "7"]
         kiln.ALS(2, l2=0.1, **CPU).fit(ratings.X, user_names=range(4)).recommend(3, ratings.X[3])
+    for asked in (lambda: again.recommend(0, ratings.X[0], items=[]),
+                  lambda: again.similar_items(0, items=[])):
+        with pytest.raises(kiln.ArgumentError, match="items is empty"):
+            asked()
     with pytest.raises(ValueError, match="or names, which are texts such as '3'"):
         again.predict(10, 0)
 

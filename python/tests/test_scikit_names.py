@@ -311,3 +311,14 @@ def test_singular_values(intercept, weighted):
                     for kind in (kiln.LinearRegression, sklearn.linear_model.LinearRegression))
     np.testing.assert_allclose(ours.singular_, theirs.singular_, rtol=1e-10)
     assert ours.rank_ == theirs.rank_ and not hasattr(kiln.Ridge().fit(DIABETES, PROGRESS), "singular_")
+
+
+def test_what_is_the_one_or_the_other_already():
+    import sklearn.linear_model as theirs
+
+    for call, said in ((lambda: kiln.from_sklearn(kiln.Ridge()), "this Ridge is Kiln's already"),
+                       (lambda: kiln.from_sklearn(theirs.Ridge), "Ridge is a class: .* an estimator"),
+                       (lambda: kiln.to_sklearn(theirs.Ridge()), "this Ridge is scikit-learn's already"),
+                       (lambda: kiln.to_sklearn(kiln.Ridge), "Ridge is a class: .* an estimator")):
+        with pytest.raises(kiln.ArgumentError, match=said):
+            call()
