@@ -10,6 +10,7 @@ from typing import Any, Iterator, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dgejsv
 
 from ._arrays import Matrix, matrix
 from ._base import as_columns
@@ -57,17 +58,49 @@ class _Rows:
             raise ArgumentError(f"RidgeCV with cv=None leaves out one row at a time, for up to {_MOST} rows "
                                 f"or columns, and X is {rows} x {columns}: give a number of folds, cv=5")
         if columns > rows:
+            if self._spread() and (not self.X.sparse or rows * columns <= _BLOCK):
+                values, vectors = _graded((self.roots[:, None] * self._host()).T)
+                yield vectors[:, values > 0], values[values > 0]
+                return
             values, vectors = _eigen(self._of_rows())
             kept = values > 64 * rows * np.finfo(np.float64).eps * values.max(initial=0)
             yield vectors[:, kept], values[kept]
             return
-        values, vectors = _eigen(self._of_columns())
+        gram = self._of_columns()
+        if _differ(gram.diagonal()):
+            yield from self._by_scales(gram)
+            return
+        values, vectors = _eigen(gram)
         least = 16 * np.sqrt(columns) * self.epsilon * np.sqrt(values.max(initial=0))
         for first in range(0, columns, size := max(1, min(64, _BLOCK // max(rows, 1)))):
             U = self.along(vectors[:, first:first + size])
             lengths = np.linalg.norm(U, axis=0)  # more digits than the eigenvalues have
             kept = lengths > least
             yield U[:, kept] / lengths[kept], lengths[kept] ** 2
+
+    def _by_scales(self, gram: Any) -> Iterator[tuple[Any, Any]]:
+        """As blocks(). The Gram matrix of columns of one length, W L W^T, has X = Q R with R = L^1/2 W^T
+        lengths, and R's decomposition is one of few columns."""
+        sizes = np.sqrt(np.where(gram.diagonal() > 0, gram.diagonal(), np.inf))
+        if not np.isfinite(gram).all():
+            raise DataError(_LOST)
+        values, vectors = _eigen(gram / sizes[:, None] / sizes)
+        kept = values > 64 * len(gram) * self.epsilon
+        roots, vectors, lengths = np.sqrt(values[kept]), vectors[:, kept], np.where(sizes < np.inf, sizes, 0)
+        squares, inner = _graded(lengths[:, None] * vectors * roots)
+        towards = (vectors / roots) @ inner / sizes[:, None]
+        size = max(1, min(64, _BLOCK // max(self.X.shape[0], 1)))
+        for first in range(0, len(squares), size):
+            U = self.along(towards[:, first:first + size])
+            yield U / np.linalg.norm(U, axis=0), squares[first:first + size]
+
+    def _spread(self) -> bool:
+        return _differ(_squares(self.X, self.weights) - self.total * self.mean**2)
+
+    def _host(self) -> Any:
+        """X about its means, as a dense array."""
+        host = self.X.numpy()
+        return (host.toarray() if self.X.sparse else host).astype(np.float64) - self.mean
 
     def _of_columns(self) -> Any:
         where, size = self.X.device, self.X.shape[1]
@@ -93,15 +126,19 @@ def _means(X: Matrix, weights: Any) -> Any:
     return np.asarray(found)[:, 0].astype(np.float64) / float(weights.sum())
 
 
+def _squares(X: Matrix, weights: Any) -> Any:
+    made = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
+    along = matrix(as_columns(weights, X.dtype), X.device)
+    X.device.call(lib.kiln_gram_diagonal, made.pointer, X.pointer, along.pointer)
+    return made.numpy()[:, 0].astype(np.float64)
+
+
 def about_means(X: Matrix, weights: Any, times: float = _FAR) -> tuple[Matrix, Any]:
     """X less the means of the columns whose squares are this many times their variances, so that a product
     takes their digits, and what that took off each column."""
     mean, off = _means(X, weights), np.zeros(X.shape[1])
-    made = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
-    along = matrix(as_columns(weights, X.dtype), X.device)
-    X.device.call(lib.kiln_gram_diagonal, made.pointer, X.pointer, along.pointer)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares, means = made.numpy()[:, 0].astype(np.float64), float(weights.sum()) * mean**2
+        squares, means = _squares(X, weights), float(weights.sum()) * mean**2
         far = np.flatnonzero((means > 0) & (squares - means < means / times) & np.isfinite(squares))
     if not len(far):
         return X, off
@@ -124,6 +161,23 @@ def _less(X: Matrix, far: Any, means: Any) -> Matrix:
     kept[far] = False
     order = np.argsort(np.concatenate([np.flatnonzero(kept), far]))
     return matrix(scipy.sparse.hstack([host[:, kept], full], format="csc")[:, order].tocsr(), X.device)
+
+
+def _differ(squares: Any) -> bool:
+    """Whether columns' lengths differ so much that the eigenvectors of their products lose digits."""
+    some = squares[squares > 0]
+    return len(some) > 0 and bool(some.max() > 1e6 * some.min())
+
+
+def _graded(A: Any) -> tuple[Any, Any]:
+    """The squares of A's singular values and its right singular vectors, with digits of their own where its
+    rows have different scales, by Jacobi's method (LAPACK's gejsv)."""
+    if not np.isfinite(A).all():
+        raise DataError(_LOST)
+    values, _, vectors, work, _, info = dgejsv(A, joba=2, jobu=3, jobv=0)
+    if info:
+        raise DataError(_LOST)
+    return (values * work[0] / work[1]) ** 2, vectors
 
 
 def _eigen(gram: Any) -> tuple[Any, Any]:

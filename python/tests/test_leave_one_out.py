@@ -87,3 +87,24 @@ def test_what_is_refused(tmp_path):
     model = kiln.RidgeCV(device="cpu").fit(LONG, Y)
     model.save(tmp_path / "m.kiln")
     np.testing.assert_allclose(kiln.load(tmp_path / "m.kiln").predict(LONG), model.predict(LONG))
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize("X", [LONG, np.column_stack([LONG, LONG[:, 2] * 2, np.zeros(40)]), WIDE],
+                         ids=["long", "collinear", "wide"])
+@pytest.mark.parametrize("far", [0, 1000])
+def test_columns_of_different_scales(X, far, form):
+    """As each row left out in turn, which ridge regression of columns so large is: they cost nothing."""
+    for large in (1e6, 1e9, 1e12):
+        scales = np.ones(X.shape[1])
+        scales[0], scales[4] = large, 1 / np.sqrt(large)
+        data = (X + far) * scales
+        ours = kiln.RidgeCV(ALPHAS, store_cv_results=True, device="cpu").fit(form(data), Y[:, 0])
+        for a in (2, 3, 5):
+            centred = (data - data.mean(axis=0)) / scales
+            A = np.vstack([centred, np.diag(np.sqrt(ALPHAS[a]) / scales)])
+            Q, _ = np.linalg.qr(A)
+            hat = Q[:40] @ Q[:40].T
+            y = Y[:, 0] - Y[:, 0].mean()
+            errors = (y - hat @ y) / (1 - hat.diagonal() - 1 / 40)
+            np.testing.assert_allclose(ours.cv_results_[:, a], errors**2, rtol=1e-4, atol=1e-4)

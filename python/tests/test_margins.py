@@ -155,7 +155,8 @@ def test_columns_far_from_zero(model, y, form):
     for far in (9, 100, 2000, 1e6):
         found = clone(model).fit(form(FAR + far), y)
         np.testing.assert_allclose(found.coef_, near.coef_, rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(found.intercept_, near.intercept_ - far * near.coef_.sum(), atol=3e-6 * far)
+        np.testing.assert_allclose(found.intercept_, near.intercept_ - far * near.coef_.sum(),
+                                   atol=3e-6 * far)
         assert found.converged_
 
 
