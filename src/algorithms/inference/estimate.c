@@ -12,7 +12,7 @@ static const char call[] = "kiln_glm_estimate";
 static double digamma_step(double y, double r) {
     double sum = 0;
     if (!(y < 256 && y == floor(y))) return ki_digamma(y + r) - ki_digamma(r);
-    for (double k = 0; k < y; k++) sum += 1 / (r + k);
+    for (int k = 0; k < (int)y; k++) sum += 1 / (r + k);
     return sum;
 }
 
