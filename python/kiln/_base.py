@@ -5,7 +5,8 @@ import functools
 import inspect
 import json
 import numbers
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Iterator
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -63,6 +64,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             self._check_only()
         more.setdefault("accept_sparse", "csr")
+        if isinstance(y, str) and y != "no_validation":
+            refuse_name(y)
         table, y = as_table(X), as_column(y)
         if table is not None:
             X = table
@@ -302,10 +305,32 @@ def as_columns(values: Any, dtype: Any) -> Any:
     return values.reshape(-1, 1) if values.ndim == 1 else values
 
 
+def refuse_name(y: str) -> None:
+    raise ArgumentError(f"y is the text {y!r}, but the true values are needed: give the column itself, such "
+                        f"as frame[{y!r}].")
+
+
+@contextmanager
+def naming(model: Any, X: Any) -> Iterator[None]:
+    """Where a DataError comes of a column of X that is not finite, it names that column."""
+    try:
+        yield
+    except DataError as error:
+        host = X.numpy() if isinstance(X, Matrix) else X
+        bad = (host.tocoo().col[~np.isfinite(host.tocoo().data)] if hasattr(host, "tocoo")
+               else np.flatnonzero(~np.isfinite(host).all(axis=0)))
+        if len(bad):
+            error.args = (with_names(f"column {bad.min()} of X has NaN or infinite values (columns count "
+                                     "from 0): clean that column", getattr(model, "feature_names_in_", None)),)
+        raise
+
+
 def host_vector(y: Any) -> Any:
     """y in host memory, of one column a vector."""
     if y is None:
         raise ValueError("y is None, but the true values are needed.")
+    if isinstance(y, str):
+        refuse_name(y)
     refuse_disguised(y, "y")
     y = y.numpy() if isinstance(y, Matrix) else np.asarray(to_host(as_column(y)))
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from ._arrays import Matrix, matrix
-from ._base import beside, host_vector
+from ._base import beside, host_vector, naming
 from ._cv_judged import (NEGATIVE_ERRORS, Formula, Means, Predictors, Responses, area, negative_log_loss,
                          r2_of_rows, scorer)
 from ._cv_search import Search, Splits
@@ -204,7 +204,8 @@ class RidgeCV(_Validated, _Regressor):
             raise ValueError("standardize=True of RidgeCV is for folds, cv=5: without a row the columns have "
                              "other variances.")
         home = np.asarray(to_host(y))
-        found = leave_one_out(self, X, home, sample_weight, alphas)
+        with naming(self, X):
+            found = leave_one_out(self, X, home, sample_weight, alphas)
         if self.store_cv_results:
             results = np.moveaxis(found.results, 0, -1)
             self.cv_results_ = (results[:, 0] if self._single else results).astype(X.dtype)

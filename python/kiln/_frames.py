@@ -75,7 +75,8 @@ def encoded(frame: Any, schema: str | None, *, texts: dict[str, str | None] | No
     try:
         data = from_table(frame, where, made)
     except DataError as error:
-        hint = "kiln.TableEncoder(missing='mean') in a pipeline fills"
+        hint = ("missing='mean' or 'indicator' or 'nan' does" if "missing" in options  # an encoder's own
+                else "kiln.TableEncoder(missing='mean') in a pipeline fills")
         error.args = (str(error).replace("fill the value; missing='drop' or 'mean' or 'indicator' does",
                                          f"fill the value; {hint}"),)
         raise

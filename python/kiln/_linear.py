@@ -17,7 +17,7 @@ from sklearn.utils.validation import (assert_all_finite, check_array, check_cons
 from ._arrays import Matrix, affine, device, matrix, refuse_disguised
 from ._base import Estimator, as_columns, beside, host_vector, not_negative, row_weights
 from ._dlpack import on_cuda, to_host
-from ._library import ArgumentError, ffi, lib, struct, text
+from ._library import ArgumentError, DataError, ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
 from ._solve import Report, algorithm_options, choice, solve, together
 from ._words import warn
@@ -945,6 +945,10 @@ def _classes(X: Any, y: Any) -> tuple[Any, Any]:
         if abs(found).max(initial=0) < 2**24:  # which float32 tells apart
             return found.astype(str(y.dtype).removeprefix("torch.")), labels
     y = np.asarray(to_host(y))
+    if y.dtype.kind == "O":
+        for row, label in enumerate(y.flat):
+            if label is None or type(label).__name__ == "NAType" or label != label:
+                raise DataError(f"row {row} of y (rows count from 0) has no label: leave out the row")
     if y.dtype.kind != "i" or y.size == 0:
         check_classification_targets(y)
         return np.unique(y, return_inverse=True)

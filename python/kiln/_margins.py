@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ._arrays import Matrix, matrix
-from ._base import as_columns
+from ._base import as_columns, naming
 from ._functions import multiply
 from ._leave_one_out import about_means
 from ._library import ArgumentError, DataError, ffi, lib
@@ -114,8 +114,8 @@ def _step_size(values: Any, way: Any) -> float:
 
 
 def _interior(terms: _Terms, tolerance: float) -> tuple[Any, Any, float, int]:
-    """a, w and b, and the steps that it took. w is a variable of its own, from 0 on: as the sum of a's rows it
-    would lose its digits where columns have large entries."""
+    """a, w and b, and the steps that it took. w is a variable of its own, from 0 on: as the sum of a's rows
+    it would lose its digits where columns have large entries."""
     u, sigma, c, live = terms.u, terms.sigma, terms.c, terms.live
     width, count = np.where(live, u, 1.0), max(int(live.sum()), 1)
     a, w, means = width / 2, np.zeros(terms.X.shape[1]), np.zeros(terms.X.shape[0])
@@ -213,8 +213,9 @@ def fit_margins(model: Any, X: Any, problems: list[Any], solve: Any = solve_marg
     if model.fit_intercept:
         operand, off = about_means(operand, np.ones(X.shape[0]), 1)
         before = 2  # passes, for the means and the squares
-    found = [solve(operand, *terms, intercept=model.fit_intercept, tolerance=model.tol)
-             for terms in problems]
+    with naming(model, X):
+        found = [solve(operand, *terms, intercept=model.fit_intercept, tolerance=model.tol)
+                 for terms in problems]
     model.device_, model._kept, model._told = operand.device.name, None, {}
     reports = [report for _, _, report in found]
     reports[0] = reports[0]._replace(passes=reports[0].passes + before)

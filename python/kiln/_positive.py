@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ._arrays import Matrix, matrix
-from ._base import as_columns, host_vector
+from ._base import as_columns, host_vector, naming
 from ._functions import multiply
 from ._library import ArgumentError, DataError, ffi, lib
 from ._solve import Report, together
@@ -271,12 +271,13 @@ def fit_positive(model: Any, X: Any, y: Any, sample_weight: Any, l1: float, l2: 
     """W, b and the reports for validated operands, l2 one or one for each target."""
     targets = as_columns(host_vector(y), np.float64)
     operand = matrix(X, model._place(X, targets.shape[1]))
-    problem = Positive(operand, sample_weight, intercept=model.fit_intercept,
-                       standardize=getattr(model, "standardize", False))
     strengths = np.broadcast_to(l2, targets.shape[1])
-    found = [problem.solve(targets[:, j], l1, float(strengths[j]), model.tol,
-                           None if start is None else start[j])
-             for j in range(targets.shape[1])]
+    with naming(model, X):
+        problem = Positive(operand, sample_weight, intercept=model.fit_intercept,
+                           standardize=getattr(model, "standardize", False))
+        found = [problem.solve(targets[:, j], l1, float(strengths[j]), model.tol,
+                               None if start is None else start[j])
+                 for j in range(targets.shape[1])]
     model.device_, model._kept, model._told = operand.device.name, None, {}
     W, b = np.column_stack([w for w, _, _ in found]), np.array([[b for _, b, _ in found]])
     return W.astype(operand.dtype), b.astype(operand.dtype), [report for _, _, report in found]

@@ -366,3 +366,49 @@ def test_arrays_that_hold_no_numbers():
     with pytest.raises(TypeError, match="np.matrix is not supported"):
         kiln.Ridge(**CPU).fit(np.matrix(X), TARGET)
     np.testing.assert_array_equal(kiln.matrix(np.matrix(X)).numpy(), X)
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_a_columns_name_for_y(name):
+    """It is the column itself that fit takes."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=TARGET)
+    for given in (frame, X):
+        with pytest.raises(ValueError, match=r"y is the text 'y', .* frame\['y'\]"):
+            REGRESSIONS[name]().fit(given, "y")
+    for kind in (kiln.LogisticRegression, kiln.LinearSVC):
+        with pytest.raises(ValueError, match=r"y is the text 'y'"):
+            kind(**CPU).fit(frame, "y")
+    with pytest.raises(ValueError, match=r"y is the text 'y'"):
+        REGRESSIONS[name]().fit(X, TARGET).score(X, "y")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_label_that_is_missing(missing):
+    y = np.array(["b", "a"] * (ROWS // 2), object)
+    y[5] = missing
+    for kind in (kiln.LogisticRegression, kiln.LinearSVC):
+        with pytest.raises(ValueError, match=r"row 5 of y .* has no label|contains NaN"):
+            kind(**CPU).fit(X, y)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("model", [
+    kiln.LinearSVC(loss="hinge"), kiln.LinearSVC("l1"), kiln.LinearSVR(loss="epsilon_insensitive"),
+    kiln.LinearRegression(positive=True), kiln.Lasso(positive=True), kiln.RidgeCV()], ids=repr)
+def test_the_column_that_is_not_finite(model, bad):
+    pd = pytest.importorskip("pandas")
+    data = X.copy()
+    data[3, 1] = bad
+    for given, column in ((pd.DataFrame(data, columns=list("abcd")), "'b'"), (sp.csr_matrix(data), "1")):
+        with pytest.raises(ValueError, match=f"column {column} of X has NaN or infinite"):
+            model.set_params(**CPU).fit(given, CLASS)
+
+
+def test_the_hint_is_the_entrances_own():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"a": pa.array([1.0, None, 2.0]), "b": [1.0, 2, 3]})
+    with pytest.raises(kiln.DataError, match="value; missing='mean' or 'indicator' or 'nan' does it"):
+        kiln.TableEncoder().fit(table)
+    with pytest.raises(kiln.DataError, match=r"value; kiln.TableEncoder\(missing='mean'\) in a pipeline"):
+        kiln.LinearRegression(**CPU).fit(table, [1, 2, 3])
