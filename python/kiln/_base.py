@@ -320,8 +320,9 @@ def naming(model: Any, X: Any) -> Iterator[None]:
         bad = (host.tocoo().col[~np.isfinite(host.tocoo().data)] if hasattr(host, "tocoo")
                else np.flatnonzero(~np.isfinite(host).all(axis=0)))
         if len(bad):
-            error.args = (with_names(f"column {bad.min()} of X has NaN or infinite values (columns count "
-                                     "from 0): clean that column", getattr(model, "feature_names_in_", None)),)
+            said = (f"column {bad.min()} of X has NaN or infinite values (columns count from 0): clean that "
+                    "column")
+            error.args = (with_names(said, getattr(model, "feature_names_in_", None)),)
         raise
 
 

@@ -17,6 +17,8 @@ fit_intercept | bool | Whether the model has an intercept, which is never penali
 standardize | bool | Whether the penalty is of the coefficients of columns scaled to unit variance.
 warm_start | bool | Whether a fit begins where the last one ended.
 positive | bool | Whether coefficients are kept from 0 on.
+LassoCV.positive, ElasticNetCV.positive | bool | False: True is refused, GridSearchCV with
+    ElasticNet(positive=True) does it.
 copy_X, copy_x, precompute, selection, intercept_scaling, dual, gcv_mode, shuffle, evaluate_every,
     perp_tol, mean_change_tol, max_doc_update_iter, max_no_improvement, init_size, reassignment_ratio |
     any | {_NOTHING}
@@ -54,10 +56,11 @@ C | float | The inverse of the penalty's strength, above 0; numpy.inf is no pena
 Cs | array, or int | The values of C to try, or how many between 1e-4 and 1e4.
 l1_ratios | array | The shares of the L1 penalty to try.
 penalty | str or None | "l2", "l1" and "elasticnet" say l1_ratio, None is C=numpy.inf.
-LinearSVC.penalty | str | "l2", the one there is.
+LinearSVC.penalty | str | "l2", or "l1" of the squared hinge.
 class_weight | dict, "balanced" or None | A weight for each class; "balanced" makes classes count the
     same.
-loss | str | The squared loss, the one there is.
+LinearSVC.loss | str | "squared_hinge" or "hinge".
+LinearSVR.loss | str | "squared_epsilon_insensitive" or "epsilon_insensitive".
 multi_class | str | "ovr", one class against the rest, the one there is.
 epsilon | float | How far a prediction may be from its target at no loss.
 cv | int, splitter or list of pairs | The folds: how many, scikit-learn's splitters, or the rows that
@@ -79,6 +82,8 @@ link | str | "default", "identity", "log", "logit", "probit", "cloglog", "cauchi
 TweedieRegressor.link | str | "identity", "log", or "auto", which is "identity" for power 0 and below.
 parameter | float or "estimate" | What the family has beside its mean: Tweedie's power, the negative
     binomial's alpha, beta's precision; "estimate": of the latter two the most likely.
+GeneralizedLinearRegressorCV.parameter | float | What the family has beside its mean: Tweedie's power, the
+    negative binomial's alpha, beta's precision.
 link_power | float | The exponent of the link "power".
 power | float | The power of the variance: 0 is Gaussian, 1 Poisson, 2 gamma, 3 inverse Gaussian, between
     1 and 2 amounts with many zeros.
@@ -128,8 +133,10 @@ beta | float | A factor of z.
 A | array or sparse matrix of shape (m, n), or Matrix | The left operand.
 G | graph, sparse matrix of shape (n, n), Matrix, or frame of links | The graph; of a matrix row i links
     to column j.
-source, target, weight | str or None | The columns of a frame of links, or the attribute of a graph's
-    links.
+source | str or None | The column of a frame of links where they begin.
+target | str or None | The column of a frame of links where they end.
+weight | str or None | The column of a frame of links, or the attribute of a graph's links, that weighs
+    them.
 undirected | bool | Whether links lead both ways.
 pagerank.tol, hits.tol | float or None | When to stop: a bound of the error that is left. None: the
     library's default for the type.
@@ -206,7 +213,17 @@ TableEncoder.missing | str or None | "error", "mean", "indicator" or "nan".
 read.target | str, int or None | The column of y, by name or index.
 read.dtype | str | "float32" or "float64".
 features, ignore, categorical, numeric | str, list or None | Columns by name.
-target_file, model | path or None | A file of y; a model whose columns a table's are encoded as.
+read.target_file | path or None | A file of y.
+read.model | path or None | A model whose columns a table's are encoded as.
+ranking_metrics_at_k.model | recommender | A fitted model of Kiln's, or anything with implicit's recommend().
+train_user_items | sparse matrix of shape (n_users, n_items) | The known ratings, which are not recommended.
+test_user_items | sparse matrix of shape (n_users, n_items) | The ratings that are looked for.
+K | int | How many items each user is recommended.
+show_progress | bool | Taken and changes nothing.
+num_threads | int | Taken and changes nothing.
+topics | list of lists, or fitted topic model | The words of each topic, best first.
+measure | str | "u_mass" or "c_npmi".
+feature_names | array of shape (n_words,) or None | The words, where topics has words and not columns.
 weights, offset, groups | str or None | The column of the rows' weights, offset, groups.
 missing | str or None | "error", "drop", "mean", "indicator" or "nan".
 missing_words | str or None | Further words for a missing value.

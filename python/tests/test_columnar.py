@@ -235,7 +235,8 @@ def test_columns_of_pandas_that_are_more_than_numbers() -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 @pytest.mark.parametrize("more, lacking", [({"c": [4.0]}, "'b' is not among them"),
-                                           ({"b": [4.0], "c": [4.0]}, "3 columns, the first file has 2; 'c'")])
+                                           ({"b": [4.0], "c": [4.0]},
+                                            "3 columns, the first file has 2; 'c'")])
 def test_files_of_other_columns_are_refused(tmp_path: Any, kind: str, more: Any, lacking: str) -> None:
     names = [tmp_path / f"A{i}.{kind}" for i in (1, 2)]
     for name, columns in zip(names, ({"a": [1.0], "b": [2.0]}, {**more, "a": [3.0]})):

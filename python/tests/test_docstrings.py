@@ -36,6 +36,7 @@ def test_parameters(name):
     told = doc.partition("\nParameters\n")[0]
     for one in wanted if name not in OWN else ():
         assert _row(PARAMETERS, of, one) or re.search(rf"\b{one}\b", told), one
+    assert "As above." not in doc
     assert max(map(len, doc.splitlines())) <= 112
     assert not re.search(r"^\s*(X{2,}|TODO|FIXME)\b", doc, re.M)  # a mark of who wrote it
 
