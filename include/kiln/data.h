@@ -139,8 +139,9 @@ KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const
  * pyarrow and nanoarrow export it. It is read as a CSV file with these columns would be: the same
  * options, schema and errors, whose lines are rows, from 1 on. Booleans and numbers of all widths are
  * numbers, nulls and NaN missing values; texts (utf8, large_utf8, views) and dictionaries are text
- * columns. ERR_UNSUPPORTED: a column that is used is a time, a decimal, binary or nested. Numbers are
- * converted once, into X; nothing of the table is kept. The stream is released in any case. */
+ * columns, in which nulls, empty texts and the words of missing_words are missing, and NA, None and the like
+ * are what they say. ERR_UNSUPPORTED: a column that is used is a time, a decimal, binary or nested. Numbers
+ * are converted once, into X; nothing of the table is kept. The stream is released in any case. */
 struct ArrowArrayStream;
 KILN_API kiln_status kiln_data_from_arrow(kiln_data **data, kiln_device *device,
                                           struct ArrowArrayStream *stream, const kiln_read_options *options);

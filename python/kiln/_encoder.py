@@ -42,10 +42,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     commas; categorical, numeric: columns that are text, or numbers, whatever they look like. reference: the
     level of a column that gets no feature, {"colour": "red"}. missing: None, numbers that are missing are an
     error, and text that is missing is a level, the empty one; "error", both are; "mean" of the rows of fit;
-    "indicator", the same, and a feature "COLUMN missing" is 1 there; "nan", it stays NaN. missing_words:
-    further words for a missing value. handle_unknown: a level that fit has not seen gives 0 in all features
-    of its column, with a warning, "warn", or without, "ignore"; or is an error, "error", or as the reference
-    level, without one the first, "reference". Columns that fit has not seen are left out with a warning.
+    "indicator", the same, and a feature "COLUMN missing" is 1 there; "nan", it stays NaN. Missing are nulls,
+    NaN and empty text; missing_words: words for it, such as "NA", which is text else. handle_unknown: a level
+    that fit has not seen gives 0 in all features of its column, with a warning, "warn", or without, "ignore";
+    or is an error, "error", or as the reference level, without one the first, "reference". Columns that fit
+    has not seen are left out with a warning.
     sparse_output: True, False, or "auto", CSR where most entries would be 0. dtype: "float32" or "float64".
 
     X: what kiln.read takes for a table in memory (pandas, polars, pyarrow, DuckDB, ...), columns by their

@@ -55,7 +55,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     each other, or a table in memory: what exports the Arrow C stream interface (`__arrow_c_stream__`), as
     frames of pandas and polars, relations of DuckDB, pyarrow's tables and readers and nanoarrow's streams do,
     or the dataframe interchange protocol. A table, and a Parquet or Feather file, is read as the CSV file
-    with its columns would be.
+    with its columns would be, but that a text such as NA or None is text there: such tables have nulls.
 
     target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the
     last (a text counts from 1, as the tool does); features, ignore: names of columns, in a list or separated

@@ -199,3 +199,25 @@ def test_references_and_names_that_make_no_sense():
     for read in (kiln.read, kiln.TableEncoder().fit, lambda X: kiln.Ridge(device="cpu").fit(X, [1.0, 2, 4])):
         with pytest.warns(UserWarning, match="two features are called 'c=x'"):
             read(frame)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "category", "polars", "pyarrow"])
+def test_text_of_a_frame_that_says_na_is_text(kind: str, tmp_path: pathlib.Path) -> None:
+    """Such tables have nulls of their own; files have words for them."""
+    frame = pd.DataFrame({"c": ["NA", "None", None, "x", "nan", "x"], "z": [1.0, 2, 3, 4, 5, 6]})
+    levels = ["", "NA", "None", "nan", "x"]
+    table = {"pandas": lambda: frame, "category": lambda: frame.astype({"c": "category"}),
+             "polars": lambda: pl.from_pandas(frame),
+             "pyarrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(frame)}[kind]()
+    encoder = kiln.TableEncoder(sparse_output=False).fit(table)
+    assert encoder.levels_["c"] == levels
+    assert encoder.transform(table)[:, :5].tolist() == np.eye(5)[[1, 2, 0, 4, 3, 4]].tolist()
+    names = [f"c={level}" for level in levels]
+    assert kiln.read(table, features="c").feature_names == names
+    assert len(kiln.Ridge(device="cpu").fit(table, frame["z"]).coef_) == len(names) + 1
+    assert kiln.read(table, target="c", features="z", missing="drop").y.tolist() == [
+        "NA", "None", "x", "nan", "x"]
+    assert kiln.read(table.head(2) if kind != "pyarrow" else table[:2], groups="c").groups.tolist() == [0, 1]
+    assert kiln.TableEncoder(missing_words="NA,None").fit(table).levels_["c"] == ["", "nan", "x"]
+    (tmp_path / "t.csv").write_text("c,z\nNA,1\nNone,2\n,3\nx,4\nnan,5\nx,6\n")
+    assert kiln.read(tmp_path / "t.csv", features="c").feature_names == ["c=", "c=x"]

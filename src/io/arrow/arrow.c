@@ -3,8 +3,8 @@
  * Types decide what CSV's reader decides by the first rows: a column of texts, or a dictionary, is text,
  * any other column numbers. Then each row of a batch becomes a record whose fields are texts where they
  * lie, or numbers, and goes the way of a CSV's records: schema, levels, classes, missing values and errors
- * are the same. Threads take parts of a batch's rows; a slice of the batch is in work at a time, so that
- * what they make stays small. */
+ * are the same, but that texts such as NA are texts, as there are nulls. Threads take parts of a batch's
+ * rows; a slice of the batch is in work at a time, so that what they make stays small. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,6 +263,7 @@ static kiln_status begin(struct feed *f, struct ki_table *table, bool *any) {
     kiln_status status;
     TRY(ki_table_builder_init(&f->table, "(table)", f->table.options, &table->warnings));
     f->table.fail = fail_broken;
+    f->table.layout.nulls = true;
     TRY(check_stream(f->stream));
     const int code = f->stream->get_schema(f->stream, &f->schema);
     if (code) TRY(fail_stream(f, code));

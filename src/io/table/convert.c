@@ -232,12 +232,13 @@ static bool plain_field(struct ki_table_chunk *chunk, const struct ki_table_fiel
     return true;
 }
 
-/* Nothing, a word of the options, and what usually stands for a missing value: not where the options say
- * that text is meant, nor, unless they say what becomes of missing values, among classes that are words. */
+/* Nothing, a word of the options, and what usually stands for a missing value: not in a table that has
+ * nulls for that, nor where the options say that text is meant, nor, unless they say what becomes of missing
+ * values, among classes that are words. */
 static bool is_missing(const struct ki_table_layout *layout, const struct ki_table_column *column,
                        const struct ki_table_field *plain) {
     const bool words = column->target && !column->numbers && layout->schema->missing <= KILN_MISSING_ERROR;
-    const bool meant = column->forced && !column->label;
+    const bool meant = layout->nulls || (column->forced && !column->label);
     return plain->size == 0 || ki_table_missing(plain, &layout->numbers, !meant && !words);
 }
 
@@ -333,7 +334,8 @@ static enum ki_table_fault group(struct ki_table_chunk *chunk, const struct ki_t
     const struct ki_table_field *field = field_of(chunk, column);
     struct ki_table_field plain;
     if (!plain_field(chunk, field, &plain)) return KI_TABLE_NOMEM;
-    if (ki_table_missing(&plain, &layout->numbers, true) && !drops(chunk, layout, column, field, drop))
+    if ((plain.size == 0 || ki_table_missing(&plain, &layout->numbers, !layout->nulls)) &&
+        !drops(chunk, layout, column, field, drop))
         note(chunk, KI_TABLE_MISSING, column, field);
     const uint64_t hash = ki_table_hash(layout->levels, plain.text, plain.size);
     put(&chunk->roles[KI_TABLE_GROUPS], &hash, sizeof hash);

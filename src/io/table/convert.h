@@ -10,6 +10,7 @@ struct ki_table_layout {
     bool sparse;    /* there is a text column */
     kiln_type type;
     bool allow_nonfinite;
+    bool nulls; /* the table says itself what is missing: NA and the like in texts are no words for it */
     int text_targets; /* as kiln_read_options' */
     struct ki_table_numbers numbers;
     bool plain_numbers;             /* no word of digits means "missing", and points are points */
