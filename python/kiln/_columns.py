@@ -8,7 +8,7 @@ from typing import Any, Iterator
 import numpy as np
 
 from ._arrays import Matrix, is_graph
-from ._library import ArgumentError, DataError, FileError, UnsupportedError, lib, text
+from ._library import ArgumentError, DataError, FileError, UnsupportedError, c_name, lib, text
 
 FORMATS: dict[str, int] = {}  # of the library, by their names
 while pointer := lib.kiln_format_name(len(FORMATS)):
@@ -65,9 +65,12 @@ def _kind(path: Any, format: str | None) -> str | None:
         if format not in FORMATS and format not in _COLUMNAR:
             raise ArgumentError(f"format must be one of {sorted([*FORMATS, *_COLUMNAR])}, got {format!r}")
         return format
+    path = c_name(path)
     ending = _ENDINGS.get(os.path.splitext(os.fsdecode(path))[1].lower())
     if os.path.isdir(path):
         return ending or "parquet"
+    if not os.path.isfile(path):  # what comes through a pipe can be read once
+        return ending
     try:
         with open(path, "rb") as file:
             return _MARKS.get(file.read(4), ending)
