@@ -177,9 +177,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         except DataError as error:
             error.args = (with_names(str(error), getattr(self, "feature_names_in_", None)),)
             raise
-        self._keep_report(report)
-        given = {name: True for name in GIVEN if options.get(name)}
         single = operands[0] is not None and operands[0].dtype == np.float32
+        self._keep_report(report, single)
+        given = {name: True for name in GIVEN if options.get(name)}
         # what save() tells is put into words there
         self._kept = bytes(ffi.buffer(made)), given, where.name, single
         return report
@@ -202,10 +202,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         for name in ("n_iter_", "converged_", "objective_", "optimality_gap_", "report_", "_kept", "_told"):
             self.__dict__.pop(name, None)
 
-    def _keep_report(self, report: Report) -> None:
-        """The report as attributes, and what it warns of."""
+    def _keep_report(self, report: Report, single: bool = True) -> None:
+        """The report as attributes, and what it warns of. single: whether it is of a run in float32."""
         self._take_report(report)
-        warn_of(report, type(self).__name__, self._vocabulary(), unfinished=not self._beginning)
+        warn_of(report, type(self).__name__, self._vocabulary(), unfinished=not self._beginning,
+                single=single)
 
     def _take_report(self, report: Report) -> None:
         self.n_iter_: Any = report.n_iter

@@ -228,7 +228,7 @@ class RidgeCV(_Validated, _Regressor):
             model = Ridge(self.alpha_, **options).fit(X, home, sample_weight)
         self.coef_, self.intercept_ = model.coef_, model.intercept_
         self.device_, self._kept, self._told = model.device_, None, {}
-        self._keep_report(model.report_)
+        self._keep_report(model.report_, np.asarray(model.coef_).dtype == np.float32)
         return self
 
 

@@ -289,7 +289,7 @@ class LinearRegression(_Inferred, _Regressor):
 
         W, b, reports = fit_positive(self, X, y, sample_weight, 0.0, l2)
         self._shape(y, W, b)
-        self._keep_report(as_one(reports))
+        self._keep_report(as_one(reports), W.dtype == np.float32)
         self.rank_ = None
 
     def _decompose(self, X: Any, sample_weight: Any) -> None:
@@ -373,7 +373,7 @@ class Ridge(LinearRegression):
                 for alpha, target in zip(np.broadcast_to(alphas, targets.shape[1]), targets.T)]
         self._shape(y, np.column_stack([one.coef_ for one in each]),
                     np.array([[one.intercept_ for one in each]]))
-        self._keep_report(together([one.report_ for one in each]))
+        self._keep_report(together([one.report_ for one in each]), self.coef_.dtype == np.float32)
         self.rank_, self.solver_, self.device_, self._kept, self._told = (
             None, each[0].solver_, each[0].device_, None, {})
         return self
@@ -734,7 +734,7 @@ class ElasticNet(GeneralizedLinearRegressor):
             start = None
         W, b, reports = fit_positive(self, X, y, sample_weight, l1, l2, start)
         self._shape(y, W, b)
-        self._keep_report(as_one(reports))
+        self._keep_report(as_one(reports), W.dtype == np.float32)
         self._shape_each([report.n_iter for report in reports],
                          np.array([report.optimality_gap for report in reports]) / self._total)
         return self
@@ -760,7 +760,7 @@ class ElasticNet(GeneralizedLinearRegressor):
         self._shape(y, np.column_stack([one.coef_ for one in each]),
                     np.array([[one.intercept_ for one in each]]))
         self.device_, self._kept, self._told = each[0].device_, None, {}
-        self._keep_report(together([one.report_ for one in each]))
+        self._keep_report(together([one.report_ for one in each]), self.coef_.dtype == np.float32)
         self._shape_each([one.n_iter_ for one in each], np.array([one.dual_gap_ for one in each]))
 
     def _take_report(self, report: Report) -> None:

@@ -219,7 +219,7 @@ def fit_margins(model: Any, X: Any, problems: list[Any], solve: Any = solve_marg
     model.device_, model._kept, model._told = operand.device.name, None, {}
     reports = [report for _, _, report in found]
     reports[0] = reports[0]._replace(passes=reports[0].passes + before)
-    model._keep_report(reports[0] if len(reports) == 1 else together(reports))
+    model._keep_report(reports[0] if len(reports) == 1 else together(reports), single=False)
     W, b = np.column_stack([w for w, _, _ in found]), np.array([[b - float(off @ w) for w, b, _ in found]])
     return W.astype(X.dtype), b.astype(X.dtype)
 

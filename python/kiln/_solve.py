@@ -254,10 +254,11 @@ ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "o
             "batches"}
 
 
-def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinished: bool = True) -> None:
+def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinished: bool = True,
+            single: bool = True) -> None:
     """What the library says of the result, and that it has not converged, as warnings; what met NaN or
     infinity is no result. names: the parameters by the library's fields. unfinished: whether a run that has
-    not converged is worth a word."""
+    not converged is worth a word. single: whether it ran in float32, where float64 would have more digits."""
     if report.stopped_by == "diverged":
         raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take "
                         "float64, or data of smaller magnitude")
@@ -267,9 +268,10 @@ def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinis
         & report.warnings.keys()):
         return
     tol = names.get("tolerance", "tol")
+    more = ", or take float64" if single else ""
     ends = {"max_iterations": ("max_iter ended it", f"raise max_iter, or {tol}"),
-            "stalled": ("it made no more progress", f"rounding ends it here: raise {tol}, or take float64"),
-            "rounding": ("rounding ended it", f"raise {tol}, or take float64")}
+            "stalled": ("it made no more progress", f"rounding ends it here: raise {tol}{more}"),
+            "rounding": ("rounding ended it", f"raise {tol}{more}")}
     end, remedy = ends.get(report.stopped_by, ("it ended", "the result is what it had by then"))
     met = (", which is met, but the objective is not known to be near its least value" if report.residual
            <= report.tolerance else "")
