@@ -152,7 +152,7 @@ extern const int tool_option_count, tool_path_count;
 struct run;
 struct verifying;
 struct result;
-/* What several GPUs have to tell each other of a pass, for kiln explain --gpus (scaling.c). */
+/* The kinds of exchange between several GPUs in a pass, for kiln explain --gpus (scaling.c). */
 enum sharing {
     SHARES_SUMS = 0, /* sums over their rows of X, of a vector as long as X has columns */
     SHARES_RANKS,    /* the ranks that each has made, and nothing is added up */

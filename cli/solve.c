@@ -208,7 +208,7 @@ int solve_write_npz(const struct solving *s, const char *path) {
     return code;
 }
 
-/* What would shorten a command that took a while, by what took most of it. */
+/* Says what would shorten a command that took a while, by what took most of it. */
 static void tell_what_took_long(const struct solving *s) {
     enum { A_WHILE = 1 };
     const struct run *run = s->run;

@@ -94,7 +94,7 @@ static int check_options(struct statistics *s) {
     return 0;
 }
 
-/* How it was trained: what is not said is not known to be none. */
+/* Reads how the model was trained: what is not said is not known to be none. */
 static int check_training(const struct statistics *s, const json_t *used, const char *path) {
     const double l2 = json_number_value(json_object_get(used, "l2")),
                  l1 = json_number_value(json_object_get(used, "l1"));

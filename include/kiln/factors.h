@@ -75,7 +75,7 @@ KILN_API kiln_status kiln_model_keep_seen(kiln_model *model, const kiln_matrix *
 KILN_API kiln_status kiln_model_seen(kiln_matrix **R, const kiln_model *model, const kiln_matrix *like,
                                      int64_t first, int64_t rows);
 
-/* How well a model ranks what it has not seen: kiln_ranking_of (kiln/metrics.h) the `top` best columns of
+/* The ranking of what a model has not seen: kiln_ranking_of (kiln/metrics.h) of the `top` best columns of
  * each row of `test` that has entries, without what train (NULL = nothing) has. Row i of A belongs to row i
  * of both.
  * Errors: those of kiln_recommend and kiln_ranking_of. */

@@ -16,7 +16,7 @@ extern "C" {
 
 typedef struct kiln_inference kiln_inference;
 
-/* How the covariance of the coefficients is estimated. X~ = (X, 1) has the intercept's column, h_i is the
+/* The ways to estimate the covariance of the coefficients. X~ = (X, 1) has the intercept's column, h_i is the
  * expected curvature of row i, H = X~^T diag(h) X~, u_i = s_i (y_i - mu_i) mu'_i / V(mu_i) the derivative of
  * its log-likelihood, l_i = h_i x~_i^T H^-1 x~_i its leverage, n the number of rows of weight above 0, p of
  * the parameters. */

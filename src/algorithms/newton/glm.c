@@ -146,13 +146,21 @@ static bool in_reach(const kiln_loss *loss, double mean) {
     return (isinf(link->least) || mean > link->least) && (isinf(link->most) || mean < link->most);
 }
 
+/* The best constant, glm->null, and the sums at it. */
+static kiln_status find_constant(struct sums *null, struct ki_glm *glm) {
+    kiln_status status;
+    TRY(glm_measure_rows(glm));
+    TRY(ki_glm_null(glm));
+    TRY(glm_sum_rows(null, glm, NULL, glm->null));
+done:
+    return status;
+}
+
 kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, const kiln_loss *loss) {
     kiln_status status;
     struct ki_glm glm = {.X = X, .loss = *loss};
     struct sums null;
-    TRY(glm_measure_rows(&glm));
-    TRY(ki_glm_null(&glm));
-    TRY(glm_sum_rows(&null, &glm, NULL, glm.null));
+    TRY(find_constant(&null, &glm));
     const double mean = glm.curvature / glm.weight;
     *origin = (struct ki_glm_origin){.b = glm.null,
                                      .curvature = mean > 0 && isfinite(mean) ? mean : 1,
@@ -166,9 +174,7 @@ kiln_status ki_glm_null_deviance(double *deviance, const kiln_matrix *X, const k
     kiln_status status;
     struct ki_glm glm = {.X = X, .loss = *loss};
     struct sums null;
-    TRY(glm_measure_rows(&glm));
-    TRY(ki_glm_null(&glm));
-    TRY(glm_sum_rows(&null, &glm, NULL, glm.null));
+    TRY(find_constant(&null, &glm));
     *deviance = ki_glm_at_end(&glm) ? 0 : null.deviance;
 done:
     return ki_arena_free(&glm.newton.run.arena, status);
