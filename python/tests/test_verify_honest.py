@@ -243,3 +243,22 @@ def test_aic_of_a_perfect_gamma(tool, tmp_path):
         aic = (m - 2 * m * (k * mpmath.log(k) - k - mpmath.loggamma(k)) + 2
                * sum(mpmath.log(mpmath.mpf(v)) for v in y) + 2 * (said["parameters"] + 1))
     assert abs(said["aic"] - float(aic)) < 1e-9 * abs(float(aic))
+
+
+def test_a_regression_that_ends_beside_its_hinges(tool, tmp_path):
+    """The means' rounding takes rows over their hinge, where alone the loss has a slope."""
+    X = [[1710952137, 0.7475398263785141, 0.29570258790807397, 1952, 1713593175, 1],
+         [1713403036, -0.6657317417286829, 2.166910213771283, 1954, 1718627087, 0],
+         [1707399817, 0.3376404621842253, 0, 1913, 1724018530, 3],
+         [1725935478, 0.8998486946137206, 0, 2022, 1717206725, 3]]
+    entries = [f"{i} {j} {x!r}" for i, row in enumerate(X, 1) for j, x in enumerate(row, 1) if x]
+    (tmp_path / "X.mtx").write_text("\n".join(["%%MatrixMarket matrix coordinate real general",
+                                               f"4 6 {len(entries)}", *entries, ""]))
+    np.save(tmp_path / "y.npy", [-1.7899270916746923, -2.2584270363076575, -0.3557728642768918,
+                                 -0.4547697244480592])
+    np.save(tmp_path / "s.npy", [3.0, 0.0, 0.0, 3.0])
+    data = [tmp_path / "X.mtx", "--target-file", tmp_path / "y.npy", "--weights-file", tmp_path / "s.npy"]
+    path = tmp_path / "m.kiln"
+    subprocess.run([tool, "svm", *data, "--regression", "--epsilon", "0.1", "--l2", "0.001", "-o", path,
+                    "--device", "cpu", "--threads", "1", "-q"], check=True)
+    subprocess.run([tool, "verify", path, *data, "-q"], check=True)

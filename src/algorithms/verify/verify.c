@@ -87,6 +87,10 @@ done:
 
 /* ------------------------------------------------------------------------------------------ sums */
 
+static bool has_hinge(const kiln_loss *loss) {
+    return loss->kind == KILN_LOSS_SQUARED_HINGE || loss->kind == KILN_LOSS_SQUARED_EPSILON;
+}
+
 static void add_row(struct ki_verify_point *point, const struct ki_verify_problem *p, int64_t i,
                     const double *W, const double *b) {
     const struct ki_verify_facts *f = p->facts;
@@ -113,7 +117,9 @@ static void add_row(struct ki_verify_point *point, const struct ki_verify_proble
     point->value += s * value.value;
     point->value_blur += s * (f->formula + ki_units(f->rows, KILN_F64)) * value.size + (s + 1) * f->tiny;
     for (int64_t c = 0; c < p->k; c++) {
-        point->value_blur += s * (fabsl(slope[c].value) * size + slope[c].curvature * size * size);
+        /* eta may have been on a hinge's other side, where the curvature is 1 */
+        point->value_blur +=
+            s * (fabsl(slope[c].value) * size + (has_hinge(f->loss) ? 1 : slope[c].curvature) * size * size);
         off += s * (slope[c].curvature * size + f->formula * slope[c].size +
                     ki_units(f->rows, f->type) * fabsl(slope[c].value));
     }
@@ -277,9 +283,7 @@ static kiln_status add_gap(double *gap, const struct ki_verify_problem *p,
                 (struct ki_verify_entry){w, g, l2, l1, ki_verify_entry_blur(point, p, j, f->W)};
         }
     }
-    const int kind = f->loss->kind;
-    const bool known =
-        kind != KILN_LOSS_GLM && kind != KILN_LOSS_SQUARED_HINGE && kind != KILN_LOSS_SQUARED_EPSILON;
+    const bool known = f->loss->kind != KILN_LOSS_GLM && !has_hinge(f->loss);
     *gap += known ? (double)ki_verify_gap(entries, count) : (double)NAN;
     ki_free(entries);
     return KILN_OK;
@@ -303,7 +307,7 @@ static kiln_status judge(kiln_verification *result, const struct ki_verify_probl
     const long double reference = ki_verify_norm(&point, p, NULL, mean, false);
     evaluate(&point, p, f->W, f->b);
     known &= isfinite((double)point.value);
-    const bool hinge = f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON;
+    const bool hinge = has_hinge(f->loss);
     const long double norm = ki_verify_norm(&point, p, f->W, mean, false),
                       most = ki_verify_norm(&point, p, f->W, mean, hinge) +
                              ki_verify_blur(&point, p, f->W, mean, hinge),
@@ -376,7 +380,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     f.formula = ki_units(FORMULA, f.type);
     f.tiny = f.type == KILN_F32 ? FLT_MIN : DBL_MIN;
     f.flat = ki_flat(f.type);
-    const bool hinge = own.kind == KILN_LOSS_SQUARED_HINGE || own.kind == KILN_LOSS_SQUARED_EPSILON;
+    const bool hinge = has_hinge(&own);
     const bool together = own.kind == KILN_LOSS_SOFTMAX;
     TRY(load(&f, X, W, b));
     TRY(check_labels(&f));
