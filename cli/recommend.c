@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "files.h"
-#include "output.h"
 #include "progress.h"
 #include "recommend.h"
 #include "suggest.h"
@@ -196,20 +195,25 @@ static const char *of_name(const struct recommending *r, int64_t i, char *buffer
     return r->cosine ? recommend_name(r->columns, r->first + i, buffer) : user_name(r, r->first + i, buffer);
 }
 
+void recommend_line(struct output *output, const struct recommending *r, const char *who, int64_t item,
+                    double value) {
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    text_shortest(text, value, r->type == KILN_F32);
+    output_text(output, who, "");
+    fputc('\t', output->file);
+    output_text(output, recommend_name(r->columns, item, name), "");
+    fprintf(output->file, "\t%s\n", text);
+}
+
 static int write_lines(const struct recommending *r) {
     struct output output;
-    const int single = r->type == KILN_F32;
-    char of[SHORTEST_ROOM], item[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    char of[SHORTEST_ROOM];
     const int code = output_open(&output, r->run->settings->output);
     if (code) return code;
     fprintf(output.file, "%s\titem\tscore\n", r->cosine ? "like" : "user");
     for (int64_t i = 0; i < r->count * r->top && !ferror(output.file); i++) {
         if (r->best[i] < 0) continue;
-        text_shortest(text, r->scores[i], single);
-        output_text(&output, of_name(r, i / r->top, of), "");
-        fputc('\t', output.file);
-        output_text(&output, recommend_name(r->columns, r->best[i], item), "");
-        fprintf(output.file, "\t%s\n", text);
+        recommend_line(&output, r, of_name(r, i / r->top, of), r->best[i], r->scores[i]);
     }
     return output_commit(&output);
 }

@@ -5,6 +5,7 @@
 #include "common.h"
 #include "json.h"
 #include "options.h"
+#include "output.h"
 
 struct recommend_wanted {
     const char *user, *item, *exclude, *only;
@@ -28,6 +29,9 @@ struct recommending {
 
 /* The i-th name, or its number from 1. */
 const char *recommend_name(const json_t *names, int64_t i, char *buffer);
+/* Writes a line of a table: who, the item's name and a number of the factors' type, with tabs between. */
+void recommend_line(struct output *output, const struct recommending *r, const char *who, int64_t item,
+                    double value);
 
 /* Each returns 0, or the exit code of an error that it has reported. */
 int recommend_take_items(struct recommending *r); /* allowed, of --exclude or --only */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "files.h"
-#include "output.h"
 #include "recommend.h"
 #include "result.h"
 
@@ -211,17 +210,12 @@ static void put_errors(struct result *result, const struct known *k) {
 static int write_pairs(const struct known *k) {
     struct output output;
     const struct recommending *r = k->r;
-    char user[SHORTEST_ROOM], item[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    char user[SHORTEST_ROOM];
     const int code = output_open(&output, r->run->settings->output);
     if (code) return code;
     fputs("user\titem\tprediction\n", output.file);
-    for (int64_t p = 0; p < k->count && !ferror(output.file); p++) {
-        text_shortest(text, k->prediction[p], r->type == KILN_F32);
-        output_text(&output, recommend_name(r->rows, k->user[p], user), "");
-        fputc('\t', output.file);
-        output_text(&output, recommend_name(r->columns, k->item[p], item), "");
-        fprintf(output.file, "\t%s\n", text);
-    }
+    for (int64_t p = 0; p < k->count && !ferror(output.file); p++)
+        recommend_line(&output, r, recommend_name(r->rows, k->user[p], user), k->item[p], k->prediction[p]);
     return output_commit(&output);
 }
 

@@ -97,7 +97,7 @@ KILN_API kiln_status kiln_inference_coefficient(kiln_coefficient *coefficient,
 /* count x count by rows: the covariance of the estimates, the intercept last; NaN of dependent columns. */
 KILN_API kiln_status kiln_inference_covariance(double *covariance, const kiln_inference *inference);
 
-/* What a row is judged by, at the result. R m x 7, on X's device, X and the loss those of the training:
+/* Gives what a row is judged by, at the result. R m x 7, on X's device, X and the loss those of the training:
  *   0 the mean mu;  1 y - mu;  2 Pearson's residual sqrt(s / V(mu)) (y - mu);  3 the deviance's, the root of
  *   its part with the sign of y - mu;  4 the leverage l;  5 Pearson's, standardised: over
  *   sqrt(dispersion (1 - l)), NaN where l = 1;  6 Cook's distance: the square of that times l / (1 - l) / p

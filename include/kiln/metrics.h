@@ -121,9 +121,9 @@ KILN_API const kiln_bin *kiln_metrics_calibration(const kiln_metrics *metrics, i
 
 /* ---------------------------------------------------------------------------------------- rankings */
 
-/* How good the `top` best columns of rows are, where `test` says which ones each row should have had. Of the
- * rows that have entries in test, with h_t = 1 where the column at place t = 1 ... top is one of the row's c
- * entries, else 0, p = min(top, c) and N columns in all: */
+/* Figures of the `top` best columns of rows, where `test` says which ones each row should have had. They are
+ * of the rows that have entries in test, with h_t = 1 where the column at place t = 1 ... top is one of the
+ * row's c entries, else 0, p = min(top, c) and N columns in all: */
 typedef struct kiln_ranking {
     size_t size;
     double recall;    /* the rows' mean of: sum h / p */

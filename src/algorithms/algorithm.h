@@ -1,4 +1,4 @@
-/* What algorithms share. What they compute, they compute through kiln.h's operations, and through a few of
+/* The room that algorithms share. They compute through kiln.h's operations, and through a few of
  * ops/ and derived/ that are not public, whose headers are included where they are called:
  * docs/architecture.md says why. */
 #ifndef KI_ALGORITHM_H

@@ -32,7 +32,7 @@ struct ki_certificate {
     double lean;    /* and sqrt(sum_i s_i c_i^2) of these, c_i eta_i */
     double target;  /* sqrt(sum_i s_i y_i^2) where eta and y are subtracted, and of the offsets */
     bool quadratic; /* losses (y - eta)^2 / 2 */
-    /* What makes the intercepts' gradient 0 costs: sum_i s_i of the losses' share (with l2 = 0, half of what
+    /* Making the intercepts' gradient 0 costs this: sum_i s_i of the losses' share (with l2 = 0, half of what
      * twice the move costs), and drift * sigma_j in an entry of the gradient. */
     double settled, drift;
 };

@@ -32,7 +32,7 @@ static bool has_biases(const kiln_model *model, double *mean) {
     return ki_factor_setting(model, BIASES) != 0;
 }
 
-/* What its entries are taken for. */
+/* The options that say what the model's entries are taken for. */
 static kiln_als_options options_of(const kiln_model *model) {
     const struct ki_tensor *confidence = ki_model_tensor(model, "confidence");
     return (kiln_als_options){.implicit = ki_factor_setting(model, IMPLICIT) != 0,
