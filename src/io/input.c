@@ -1,5 +1,5 @@
 /* File -> raw bytes -> (decoder) -> look-ahead -> caller. Plain bytes are read straight into where they are
- * wanted.
+ * wanted; several threads decode ahead of the caller (unpack.c).
  *
  * The look-ahead serves peeks and blocks. It starts small and doubles from block to block, so a file costs
  * memory in proportion to what was read of it, and a large one still comes in blocks that keep all parsing
@@ -17,8 +17,9 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "io/chunks.h"
-#include "io/decode.h"
+#include "io/packed/decode.h"
 #include "io/text.h"
+#include "io/packed/unpack.h"
 
 enum {
     RAW_BYTES = 1 << 18,
@@ -28,6 +29,7 @@ enum {
     BLOCK_LAST = 1 << 23,
     BLOCK_THREAD = 1 << 21, /* of each thread, where these are more */
     BLOCK_MOST = 1 << 26,
+    UNPACKED_FROM = 1 << 18, /* bytes of a compressed file that are worth threads of their own */
     BOMB_RATIO = 200
 };
 static const int64_t bomb_bytes = (int64_t)64 << 20; /* output below this is never taken for a bomb */
@@ -42,6 +44,7 @@ struct ki_input {
     struct ki_share share;
     int64_t limit;
     struct ki_decoder *decoder; /* NULL for plain data */
+    struct ki_unpack *unpack;   /* threads that decode in its place, or NULL */
     unsigned char *raw;         /* bytes of the file not yet decoded: raw[raw_begin..raw_end) */
     size_t raw_begin, raw_end;
     int64_t raw_total, produced; /* bytes read from the file; bytes after decompression */
@@ -182,6 +185,16 @@ done:
     return status;
 }
 
+/* What threads have decoded. */
+static kiln_status fill_unpacked(struct ki_input *input, char *to, size_t bytes, size_t *got) {
+    kiln_status status;
+    TRY(ki_unpack_take(input->unpack, to, bytes, got, &input->raw_total));
+    input->over = *got == 0;
+    if (input->over) status = ki_file_check(&input->file);
+done:
+    return status;
+}
+
 /* Up to `bytes` further bytes of the decompressed stream; fewer only at its end. */
 static kiln_status fill(struct ki_input *input, char *to, size_t bytes, size_t *got) {
     kiln_status status = KILN_OK;
@@ -189,7 +202,9 @@ static kiln_status fill(struct ki_input *input, char *to, size_t bytes, size_t *
     while (*got < bytes && !input->over) {
         const size_t most = input->threads > 1 ? BLOCK_MOST : READ_BYTES;
         size_t want = bytes - *got < most ? bytes - *got : most, n = 0;
-        TRY((input->decoder ? fill_decoded : fill_plain)(input, to + *got, want, &n));
+        TRY((input->unpack    ? fill_unpacked
+             : input->decoder ? fill_decoded
+                              : fill_plain)(input, to + *got, want, &n));
         input->produced += (int64_t)n;
         if (input->shares) n = ki_share_keep(&input->share, to + *got, n, &input->over);
         *got += n;
@@ -343,6 +358,7 @@ done:
 
 void ki_input_close(struct ki_input *input) {
     if (!input) return;
+    ki_unpack_stop(input->unpack);
     if (input->file.fd > STDIN_FILENO)
         ki_seams.close(input->file.fd); /* nothing was written, so nothing can be lost */
     ki_decoder_free(input->decoder);
@@ -405,10 +421,21 @@ kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, si
     return KILN_OK;
 }
 
+/* Threads decode what no one has begun to. */
+static bool unpack(struct ki_input *input, int threads) {
+    if (threads < 2 || input->produced > 0 || input->file_bytes < UNPACKED_FROM) return false;
+    input->unpack = ki_unpack_start(&input->file, input->decoder, threads);
+    if (!input->unpack) return false;
+    input->raw_begin = input->raw_end = 0;
+    input->raw_total = 0;
+    return true;
+}
+
 void ki_input_use_threads(struct ki_input *input, int threads) {
     if (!input->regular && !input->piece) return;
-    if (input->decoder || input->shares) return;
-    if (!input->piece) { /* all of the file, by its places: what comes behind its end is looked for, too */
+    if (input->shares || (input->decoder && !unpack(input, threads))) return;
+    if (!input->decoder && !input->piece) { /* all of the file, by its places: what comes behind its end is
+                                             * looked for, too */
         input->piece = true;
         input->at = input->raw_total;
         input->end_at = INT64_MAX;

@@ -1,4 +1,5 @@
-/* Any bytes as a compressed file: read in one go, and in blocks of lines, it has the same contents. */
+/* Any bytes as a compressed file: read in one go, in blocks of lines, and by threads that decode ahead, it
+ * has the same contents. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "io/input.h"
+#include "io/packed/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -55,6 +57,32 @@ static int64_t read_blocks(const char *path, const char *contents) {
     return status == KILN_OK ? total : -1;
 }
 
+/* The same by threads, of which small files get none otherwise; an error comes behind the text before it. */
+static void read_unpacked(const char *path, const uint8_t *bytes, size_t size, const char *contents,
+                          int64_t total) {
+    static char piece[1 << 16];
+    const char *compression = ki_compression(bytes, size);
+    struct ki_decoder *decoder = NULL;
+    struct ki_file *file = NULL;
+    int64_t file_bytes, taken = 0, at = 0;
+    size_t got = 1;
+    if (!compression || ki_decoder_new(&decoder, compression, path) != KILN_OK) return;
+    demand(ki_file_open(&file, &file_bytes, path) == KILN_OK);
+    struct ki_unpack *unpack = ki_unpack_start(file, decoder, 3);
+    demand(unpack != NULL);
+    kiln_status status = KILN_OK;
+    while (status == KILN_OK && got > 0 && at <= LIMIT) {
+        status = ki_unpack_take(unpack, piece, sizeof piece, &got, &taken);
+        if (status != KILN_OK) break;
+        demand(total < 0 || (at + (int64_t)got <= total && memcmp(contents + at, piece, got) == 0));
+        at += (int64_t)got;
+    }
+    if (at <= LIMIT) demand(status == KILN_OK ? at == total && taken == file_bytes : total < 0);
+    ki_unpack_stop(unpack);
+    ki_decoder_free(decoder);
+    ki_file_close(file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static char contents[LIMIT], path[64];
     static int file = -1;
@@ -65,5 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     demand(ftruncate(file, 0) == 0 && pwrite(file, bytes, size, 0) == (ssize_t)size);
     int64_t total = read_pieces(path, contents);
     demand(read_blocks(path, total < 0 ? NULL : contents) == total);
+    read_unpacked(path, bytes, size, contents, total);
     return 0;
 }

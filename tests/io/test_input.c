@@ -9,20 +9,22 @@
 
 #include "io/bytes.h"
 
+static void add_member(struct ki_bytes *out, const char *text, size_t size, int level) {
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)text, .avail_in = (uInt)size};
+    assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    const uLong bound = deflateBound(&z, (uLong)size);
+    assert_true(ki_bytes_room(out, (int64_t)bound));
+    z.next_out = (Bytef *)out->data + out->size;
+    z.avail_out = (uInt)bound;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    out->size += (int64_t)z.total_out;
+    deflateEnd(&z);
+}
+
 /* `members` gzip members with the same contents. */
 static struct ki_bytes compress_bytes(const void *bytes, size_t size, int members) {
     struct ki_bytes out = {0};
-    for (int i = 0; i < members; i++) {
-        z_stream z = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)size};
-        assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
-        uLong bound = deflateBound(&z, (uLong)size);
-        assert_true(ki_bytes_room(&out, (int64_t)bound));
-        z.next_out = (Bytef *)out.data + out.size;
-        z.avail_out = (uInt)bound;
-        assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-        out.size += (int64_t)z.total_out;
-        deflateEnd(&z);
-    }
+    for (int i = 0; i < members; i++) add_member(&out, bytes, size, 6);
     return out;
 }
 
@@ -223,6 +225,154 @@ static void damage(void **state) {
     ki_bytes_free(&packed);
 }
 
+/* ---------------------------------------------------------------------------- members side by side */
+
+/* A zstd frame of raw blocks, which says how long it is. */
+static void add_frame(struct ki_bytes *out, const char *text, size_t size) {
+    enum { BLOCK = 1 << 17 };
+    const unsigned char head[9] = {
+        0x28, 0xb5, 0x2f, 0xfd, 0xa0, size & 255, size >> 8 & 255, size >> 16 & 255};
+    assert_true(ki_bytes_append(out, head, sizeof head));
+    for (size_t at = 0, some; at < size || at == 0; at += some) {
+        some = size - at < BLOCK ? size - at : BLOCK;
+        const size_t block = some << 3 | (at + some == size);
+        const unsigned char b[3] = {block & 255, block >> 8 & 255, block >> 16 & 255};
+        assert_true(ki_bytes_append(out, b, 3) && ki_bytes_append(out, text + at, (int64_t)some));
+        if (size == 0) break;
+    }
+}
+
+/* Words without a pattern, so that little is gained by compressing them. */
+static struct ki_bytes noise(size_t size) {
+    struct ki_bytes text = {0};
+    uint64_t x = 1;
+    assert_true(ki_bytes_room(&text, (int64_t)size));
+    for (size_t i = 0; i < size; i++) {
+        x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        text.data[i] = (char)(i % 61 == 60 ? '\n' : ' ' + (x >> 40) % 95);
+    }
+    text.size = (int64_t)size;
+    return text;
+}
+
+struct outcome {
+    kiln_status status;
+    int64_t size, lines;
+    uLong check; /* of the text before an error, by whole blocks */
+    char message[200];
+};
+
+static struct outcome read_by(int threads) {
+    struct outcome seen = {.check = crc32(0, NULL, 0)};
+    struct ki_input *input = NULL;
+    struct ki_block block = {.size = 1};
+    assert_int_equal(ki_input_open(&input, path, 0, NULL), KILN_OK);
+    ki_input_use_threads(input, threads);
+    while ((seen.status = ki_input_block(input, &block)) == KILN_OK && block.size > 0) {
+        seen.check = crc32(seen.check, (const Bytef *)block.text, (uInt)block.size);
+        seen.size += (int64_t)block.size;
+        seen.lines = block.line;
+    }
+    if (seen.status != KILN_OK) snprintf(seen.message, sizeof seen.message, "%s", kiln_last_error()->message);
+    ki_input_close(input);
+    return seen;
+}
+
+/* Any number of threads sees what one sees. */
+static struct outcome same_outcome(const struct ki_bytes *packed) {
+    put(packed->data, (size_t)packed->size);
+    const struct outcome one = read_by(1);
+    for (int threads = 2; threads < 6; threads += 3) {
+        const struct outcome more = read_by(threads);
+        assert_int_equal(more.status, one.status);
+        assert_string_equal(more.message, one.message);
+        assert_true(one.status != KILN_OK || (more.size == one.size && more.check == one.check));
+    }
+    return one;
+}
+
+/* Where the text is cut into members: even and odd lengths, none, one longer than a window. */
+static const size_t lengths[] = {1, 700000, 0, 1000003, 6000000, 50, 9000000, 300000, 4000000};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static void members_side_by_side(void **state) {
+    (void)state;
+    struct ki_bytes text = noise(30000000);
+    for (int zstd = 0; zstd < 2; zstd++) {
+        struct ki_bytes packed = {0};
+        int64_t begin[64];
+        size_t at = 0;
+        int count = 0;
+        for (; at + lengths[count % LENGTHS] < (size_t)text.size && count < 63; count++) {
+            const size_t size = lengths[count % LENGTHS];
+            begin[count] = packed.size;
+            if (zstd)
+                add_frame(&packed, text.data + at, size);
+            else
+                add_member(&packed, text.data + at, size, count % 3);
+            at += size;
+        }
+        begin[count] = packed.size;
+        const struct outcome whole = same_outcome(&packed);
+        if (zstd && whole.status == KILN_ERR_UNSUPPORTED) break; /* a build without it */
+        assert_int_equal(whole.status, KILN_OK);
+        assert_true(whole.size == (int64_t)at);
+        assert_true(whole.check == crc32(crc32(0, NULL, 0), (const Bytef *)text.data, (uInt)at));
+        for (int i = 0; i < count; i += 3) { /* a byte in the middle of a member is another one */
+            if (zstd) break;                 /* raw blocks without a checksum take any */
+            const int64_t middle = begin[i] + (begin[i + 1] - begin[i]) / 2;
+            packed.data[middle] ^= 0x55;
+            assert_int_equal(same_outcome(&packed).status, KILN_ERR_PARSE);
+            packed.data[middle] ^= 0x55;
+        }
+        const int64_t size = packed.size;
+        for (int i = 1; i < count; i += 3) { /* cut off within a member, and behind it */
+            packed.size = begin[i + 1] - 3;
+            assert_int_equal(same_outcome(&packed).status, KILN_ERR_PARSE);
+            packed.size = begin[i + 1];
+            assert_int_equal(same_outcome(&packed).status, KILN_OK);
+        }
+        packed.size = size;
+        assert_true(ki_bytes_append(&packed, "junk", 4));
+        assert_int_equal(same_outcome(&packed).status, KILN_ERR_PARSE);
+        ki_bytes_free(&packed);
+    }
+    ki_bytes_free(&text);
+}
+
+/* Members whose text is members, stored as they are: what looks like a beginning is none. */
+static void members_within_members(void **state) {
+    (void)state;
+    struct ki_bytes text = noise(50000), inner = {0}, packed = {0};
+    for (int i = 0; i < 20; i++) add_member(&inner, text.data, 50000, 6);
+    for (int i = 0; i < 3; i++) add_member(&packed, inner.data, (size_t)inner.size, 0);
+    const struct outcome seen = same_outcome(&packed);
+    assert_int_equal(seen.status, KILN_OK);
+    assert_true(seen.size == 3 * inner.size);
+    ki_bytes_free(&text);
+    ki_bytes_free(&inner);
+    ki_bytes_free(&packed);
+}
+
+/* Closed while threads still decode. */
+static void closed_early(void **state) {
+    (void)state;
+    struct ki_bytes text = noise(20000000), packed = {0};
+    struct ki_input *input = NULL;
+    struct ki_block block;
+    add_member(&packed, text.data, (size_t)text.size, 1);
+    put(packed.data, (size_t)packed.size);
+    for (int blocks = 0; blocks < 3; blocks++) {
+        assert_int_equal(ki_input_open(&input, path, 0, NULL), KILN_OK);
+        ki_input_use_threads(input, 3);
+        for (int i = 0; i < blocks; i++) assert_int_equal(ki_input_block(input, &block), KILN_OK);
+        ki_input_close(input);
+        input = NULL;
+    }
+    ki_bytes_free(&text);
+    ki_bytes_free(&packed);
+}
+
 static void bomb(void **state) {
     (void)state;
     const size_t size = (size_t)1 << 28;
@@ -232,12 +382,16 @@ static void bomb(void **state) {
     struct ki_input *input = NULL;
     kiln_status status = KILN_OK;
     put(packed.data, (size_t)packed.size);
-    assert_int_equal(ki_input_open(&input, path, 0, NULL), KILN_OK);
-    for (size_t got = 1; status == KILN_OK && got > 0;)
-        status = ki_input_read(input, buffer, sizeof buffer, &got);
-    assert_int_equal(status, KILN_ERR_LIMIT);
-    assert_true(ki_input_offset(input) <= ((int64_t)64 << 20) + (int64_t)sizeof buffer);
-    ki_input_close(input);
+    for (int threads = 1; threads < 4; threads += 2) {
+        assert_int_equal(ki_input_open(&input, path, 0, NULL), KILN_OK);
+        ki_input_use_threads(input, threads);
+        status = KILN_OK;
+        for (size_t got = 1; status == KILN_OK && got > 0;)
+            status = ki_input_read(input, buffer, sizeof buffer, &got);
+        assert_int_equal(status, KILN_ERR_LIMIT);
+        assert_true(ki_input_offset(input) <= ((int64_t)64 << 20) + (int64_t)sizeof buffer);
+        ki_input_close(input);
+    }
     ki_bytes_free(&packed);
     free(zeros);
 }
@@ -344,6 +498,9 @@ int main(void) {
                                        cmocka_unit_test(several_threads),
                                        cmocka_unit_test(members),
                                        cmocka_unit_test(damage),
+                                       cmocka_unit_test(members_side_by_side),
+                                       cmocka_unit_test(members_within_members),
+                                       cmocka_unit_test(closed_early),
                                        cmocka_unit_test(bomb),
                                        cmocka_unit_test(other_compressions),
                                        cmocka_unit_test(unopenable),

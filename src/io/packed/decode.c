@@ -1,6 +1,6 @@
 /* gzip and zstd streams. Both formats allow members one behind the other, which decode to the joined
  * contents; anything else behind a member is an error, since it is lost data more often than padding. */
-#include "io/decode.h"
+#include "io/packed/decode.h"
 
 #include <string.h>
 #define ZLIB_CONST
@@ -14,7 +14,9 @@
 struct ki_decoder {
     const char *name;
     bool open; /* inside a member */
+    const char *compression;
     kiln_status (*step)(struct ki_decoder *decoder, struct ki_step *step);
+    bool (*member)(const unsigned char *in, size_t size, bool whole, size_t *bytes, int64_t *text);
     z_stream gzip;
     int64_t taken; /* compressed bytes of the steps before: near where the damage is */
 #ifdef KILN_HAVE_ZSTD
@@ -83,7 +85,24 @@ static kiln_status gzip_step(struct ki_decoder *decoder, struct ki_step *step) {
     return damaged(decoder, step->used, "gzip", z->msg ? z->msg : "not a gzip stream");
 }
 
+/* Behind every member stands how long its text is, in 32 bits. */
+static bool gzip_member(const unsigned char *in, size_t size, bool whole, size_t *bytes, int64_t *text) {
+    enum { LEAST = 18, LARGEST_RATIO = 1032 };
+    const unsigned char *const end = in + size, *next = in + LEAST;
+    if (size < LEAST || in[0] != 0x1f || in[1] != 0x8b) return false;
+    while (next < end && (next = memchr(next, 0x1f, (size_t)(end - next))) && end - next >= 4 &&
+           (next[1] != 0x8b || next[2] != 8 || next[3] > 0x1f))
+        next++;
+    if (!next || end - next < 4) next = whole ? end : NULL;
+    if (!next) return false;
+    *bytes = (size_t)(next - in);
+    *text = (int64_t)((uint32_t)next[-4] | (uint32_t)next[-3] << 8 | (uint32_t)next[-2] << 16 |
+                      (uint32_t)next[-1] << 24);
+    return *text / LARGEST_RATIO <= (int64_t)*bytes;
+}
+
 static kiln_status gzip_new(struct ki_decoder *decoder) {
+    decoder->member = gzip_member;
     decoder->gzip.zalloc = zlib_alloc;
     decoder->gzip.zfree = zlib_release;
     decoder->step = gzip_step;
@@ -118,7 +137,17 @@ static kiln_status zstd_step(struct ki_decoder *decoder, struct ki_step *step) {
                : damaged(decoder, in.pos, "zstd", "a frame is shorter than it says");
 }
 
+static bool zstd_member(const unsigned char *in, size_t size, bool whole, size_t *bytes, int64_t *text) {
+    (void)whole;
+    *bytes = ZSTD_findFrameCompressedSize(in, size);
+    if (ZSTD_isError(*bytes)) return false;
+    const unsigned long long made = ZSTD_getFrameContentSize(in, size);
+    *text = (int64_t)made;
+    return made < ZSTD_CONTENTSIZE_ERROR && made <= INT64_MAX;
+}
+
 static kiln_status zstd_new(struct ki_decoder *decoder) {
+    decoder->member = zstd_member;
     decoder->step = zstd_step;
     decoder->zstd = ZSTD_createDStream();
     return decoder->zstd ? KILN_OK : ki_fail_nomem(ZSTD_DStreamInSize(), "decompression");
@@ -130,6 +159,7 @@ kiln_status ki_decoder_new(struct ki_decoder **decoder, const char *compression,
     struct ki_decoder *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "decompression");
     made->name = name;
+    made->compression = compression;
     if (strcmp(compression, "gzip") == 0) {
         TRY(gzip_new(made));
 #ifdef KILN_HAVE_ZSTD
@@ -156,6 +186,27 @@ void ki_decoder_free(struct ki_decoder *decoder) {
     ZSTD_freeDStream(decoder->zstd);
 #endif
     ki_free(decoder);
+}
+
+kiln_status ki_decoder_again(struct ki_decoder **again, const struct ki_decoder *decoder) {
+    return ki_decoder_new(again, decoder->compression, decoder->name);
+}
+
+bool ki_decoder_within(const struct ki_decoder *decoder) {
+    return decoder->open;
+}
+
+void ki_decoder_restart(struct ki_decoder *decoder, int64_t at) {
+#ifdef KILN_HAVE_ZSTD
+    if (decoder->zstd) ZSTD_DCtx_reset(decoder->zstd, ZSTD_reset_session_only);
+#endif
+    decoder->open = false; /* gzip begins anew by itself */
+    decoder->taken = at;
+}
+
+bool ki_decoder_member(const struct ki_decoder *decoder, const unsigned char *in, size_t size, bool whole,
+                       size_t *bytes, int64_t *text) {
+    return decoder->member(in, size, whole, bytes, text);
 }
 
 kiln_status ki_decoder_step(struct ki_decoder *decoder, struct ki_step *step) {
