@@ -30,6 +30,7 @@ struct options {
     uint64_t seed;
     kiln_type type;
     int threads;
+    double condition; /* of X^T X, dense; 1: columns alike */
     bool shuffled;
     char path[4000];
 };
@@ -51,10 +52,11 @@ struct part {
 static const char usage[] =
     "usage: kiln_generate higgs|kdd2010 OUT [--scale S] [--seed N] [--type f32|f64] [--threads N] "
     "[--shuffled]\n"
-    "                     [--rows N] [--cols N] [--nnz N]\n"
+    "                     [--rows N] [--cols N] [--nnz N] [--condition C]\n"
     "  writes OUT.npy (higgs) or OUT.npz (kdd2010), and the targets OUT.y.npy\n"
     "  --scale     a fraction of the rows; of kdd2010 also of columns and entries (default 1)\n"
     "  --shuffled  popular columns anywhere instead of first\n"
+    "  --condition of higgs: the condition number of X^T X (default 1), by columns of different sizes\n"
     "  --rows ...  a shape of one's own\n";
 
 /* ------------------------------------------------------------------------------------- random numbers */
@@ -82,6 +84,13 @@ static void normals(double out[2], uint64_t *state) {
     out[1] = radius * sin(angle);
 }
 
+/* By which column j is smaller than the first: equal factors apart. Conjugate gradients see a matrix's
+ * eigenvalues alone, so that columns of different sizes stand for correlated ones. */
+static double size_of(const struct options *options, int64_t j) {
+    const double last = (double)(options->shape.cols - 1);
+    return last > 0 ? pow(options->condition, -0.5 * (double)j / last) : 1;
+}
+
 /* The weight that column j has in the targets, in [-1, 1). */
 static double weight_of(const struct options *options, int64_t j) {
     uint64_t state = mix(options->seed + 0x5bd1e995u) ^ mix((uint64_t)j + 1);
@@ -103,8 +112,9 @@ static double dense_row(const struct arrays *arrays, int64_t i, uint64_t *state)
     double pair[2] = {0, 0}, sum = 0;
     for (int64_t j = 0; j < cols; j++) {
         if (j % 2 == 0) normals(pair, state);
-        store(arrays->values, options->type, i * cols + j, pair[j % 2]);
-        sum += weight_of(options, j) * pair[j % 2];
+        const double value = pair[j % 2] * size_of(options, j);
+        store(arrays->values, options->type, i * cols + j, value);
+        sum += weight_of(options, j) * value;
     }
     return sum;
 }
@@ -290,6 +300,7 @@ static bool parse(struct options *options, int argc, char **argv) {
                 found = own[n] > 0;
             }
         if (strcmp(name, "--scale") == 0) found = (scale = strtod(value, NULL)) > 0;
+        if (strcmp(name, "--condition") == 0) found = (options->condition = strtod(value, NULL)) >= 1;
         if (strcmp(name, "--seed") == 0) found = true, options->seed = strtoull(value, NULL, 10);
         if (strcmp(name, "--threads") == 0) found = (options->threads = (int)strtol(value, NULL, 10)) > 0;
         if (strcmp(name, "--type") == 0 && (found = !strcmp(value, "f32") || !strcmp(value, "f64")))
@@ -309,7 +320,8 @@ static bool parse(struct options *options, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    struct options options = {.seed = 1, .type = KILN_F64, .threads = processors > 0 ? (int)processors : 1};
+    struct options options = {
+        .seed = 1, .type = KILN_F64, .condition = 1, .threads = processors > 0 ? (int)processors : 1};
     if (!parse(&options, argc, argv)) {
         fputs(usage, stderr);
         return 2;

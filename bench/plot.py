@@ -55,7 +55,7 @@ def bars(title, groups, unit="x", note="", mark=None):
     rows = sum(len(values) for _, values in groups)
     left, width, top = 246, 680, 58
     drawing = Drawing(width, top + rows * 17 + len(groups) * 7 + 34)
-    most = max([value for _, values in groups for _, value in values] + [mark or 0]) * 1.12
+    most = max([value for _, values in groups for _, value in values] + [mark or 0]) * 1.12 or 1
     scale = (width - left - 56) / most
     drawing.text(16, 24, title, size=16)
     step = min(190, (width - 32) / len(series))
@@ -293,7 +293,15 @@ def plot_overheads(path):
                                     noted(data))
 
 
-KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense),
+def plot_papers(path):
+    """A panel for each table or figure that bench/papers has measured."""
+    for name, found in load(path).items():
+        groups = [(row["label"], list(row["values"].items())) for row in found["rows"]]
+        unit = "x" if found["unit"] == "x" else " " + found["unit"]
+        yield f"-{name}", bars(f"{name}: {found['title']}", groups, unit, f"{noted(found)}, {found['scale']} size")
+
+
+KINDS = [("papers-*.json", plot_papers), ("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense),
          ("*-dense-opencl.json", plot_dense), ("*[0-9]-sparse.json", plot_sparse),
          ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("cpu*-logreg.json", plot_peers),
          ("*-end-to-end*.json", plot_end_to_end), ("*-overheads.json", plot_overheads)]

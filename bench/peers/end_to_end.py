@@ -3,11 +3,11 @@
 5 of the fused-kernels paper: reading, moving and computing apart.
 
 Composed, in a process of its own on the same files: on a GPU cuBLAS gemv + gemv (PyTorch) for dense X,
-cuSPARSE SpMV + transposed SpMV or a stored transpose (CuPy) for sparse X; on the CPU NumPy and SciPy. Scalars
+cuSPARSE SpMV + transposed SpMV or a stored transpose (CuPy) for sparse X; on the CPU, and beside OpenCL, NumPy and SciPy. Scalars
 stay on the device there too. Both run the paper's listing 1 (no preconditioner, no intercept) for the same
 number of iterations; the weights are compared.
 
-usage: end_to_end.py --build BUILD [--device cuda|cpu] [--set higgs|kdd2010] [--scale S] [--folder DIR] [--json FILE]
+usage: end_to_end.py --build BUILD [--device cuda|cpu] [--set higgs|kdd2010] [--scale S] [--condition C] [--folder DIR] [--json FILE]
 """
 import argparse
 import datetime
@@ -148,7 +148,7 @@ def run_set(options, name, folder):
     suffix = "npy" if name == "higgs" else "npz"
     began = time.perf_counter()
     subprocess.run([f"{options.build}/bench/kiln_generate", name, prefix, "--scale", str(options.scale),
-                    "--type", options.type], check=True)
+                    "--type", options.type, "--condition", str(options.condition)], check=True)
     print(f"{name}: made in {time.perf_counter() - began:.1f} s", flush=True)
     job = {"device": options.device, "x": f"{prefix}.{suffix}", "y": f"{prefix}.y.npy",
            "weights": os.path.join(folder, "weights.npy")}
@@ -162,7 +162,7 @@ def run_set(options, name, folder):
     row["fused_ms_an_iteration"] = 1e3 * seconds["compute"] / max(result["iterations"], 1)
     ours = model_weights(model)
     for kind, stored in (("composed", False), ("composed_stored_transpose", True)):
-        if stored and (options.device == "cpu" or name == "higgs"):
+        if stored and (options.device != "cuda" or name == "higgs"):
             continue
         row[kind] = composed(job, stored)
         theirs = np.load(job["weights"])
@@ -195,9 +195,10 @@ def main():
         return 0
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", required=True, help="the build folder, with kiln and bench/kiln_generate")
-    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu", "opencl"])
     parser.add_argument("--set", choices=["higgs", "kdd2010"], help="only this one")
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--condition", type=float, default=1, help="of X^T X of the HIGGS-shaped data")
     parser.add_argument("--type", default="f64", choices=["f32", "f64"])
     parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--tolerance", type=float, default=1e-6)

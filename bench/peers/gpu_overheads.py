@@ -47,12 +47,12 @@ def kiln(build, *words):
     return json.loads(done.stdout), time.perf_counter() - start
 
 
-def measure(build, verb, path, device):
-    """The fastest of three runs, the first of which builds kernels."""
+def measure(build, verb, path, device, iterations=ITERATIONS, runs=3):
+    """The fastest of some runs, the first of which builds kernels."""
     best = None
-    for _ in range(3):
+    for _ in range(runs):
         result, wall = kiln(build, verb, path, *OPTIONS[verb], "--device", device, "--max-iterations",
-                            str(ITERATIONS), "--tolerance", "1e-300")
+                            str(iterations), "--tolerance", "1e-300")
         parts = {name: value for name, value in result["seconds"].items() if value is not None}
         row = {"seconds": wall - parts.get("read", 0), "device": result["device"],
                "described": result["device_description"], "parts": parts}

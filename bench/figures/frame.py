@@ -1,0 +1,203 @@
+"""What the steps of bench/papers share. A step is one table or figure of a paper: a function that measures and returns rows, with what
+the paper says beside it. A row has a label and, by series, numbers of the step's unit; the series "Kiln" is what runs today, the others
+are what it stands beside: the baseline then, its successor now, and Kiln with one of its optimisations left out.
+
+A step runs on any device. What its peers are depends on that: SciPy and NumPy on a processor (an OpenCL device, which PoCL makes of the
+processor, is compared with them, too), CuPy (cuSPARSE) and PyTorch (cuBLAS) on an NVIDIA GPU. A peer that cannot be imported is named.
+"""
+import collections
+import importlib.util
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(os.path.dirname(HERE), "peers")]
+
+import kiln_c as kiln  # noqa: E402
+
+LIMIT = 1e-4  # of f32; of f64 results agree far better
+STEPS = {}
+
+# name: "fused.fig4". then: the baseline and the machine of the paper. told: numbers that its text gives. how: what answers it here.
+Step = collections.namedtuple("Step", "name title unit then told how run")
+
+
+def step(name, title, unit, then, told, how):
+    def keep(run):
+        STEPS[name] = Step(name, title, unit, then, told, how, run)
+        return run
+    return keep
+
+
+def row(label, values, **more):
+    return {"label": label, "values": {name: float(value) for name, value in values.items() if value is not None}, **more}
+
+
+class Run:
+    """The device, the size of the data, and where things are."""
+
+    def __init__(self, device, scale, build, folder):
+        self.small, self.build, self.folder, self.kind = scale == "small", build, folder, device.split(":")[0]
+        self.asked, self.device, self.notes = device, kiln.Device(device), []
+        self.described = f"{self.device.name}: {self.device.description}"
+
+    def size(self, small, full):
+        return small if self.small else full
+
+    def milliseconds(self, call, sync=None):
+        """Of a call: the median of batches that end with an idle device; of a short one some hundredths of a second."""
+        sync = sync or self.device.synchronize
+        call()
+        sync()
+        began = time.perf_counter()
+        call()
+        sync()
+        once = max(time.perf_counter() - began, 1e-7)
+        batch, least = max(1, int(0.002 / once)), self.size(0.004, 0.15)
+        times, begin = [], time.perf_counter()
+        while len(times) < 3 or time.perf_counter() - begin < least:
+            began = time.perf_counter()
+            for _ in range(batch):
+                call()
+            sync()
+            times.append((time.perf_counter() - began) / batch)
+        return 1e3 * statistics.median(times)
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def lacks(self, package):
+        if importlib.util.find_spec(package):
+            return False
+        self.note(f"Python has no {package} here")
+        return True
+
+    def tool(self, *words):
+        done = subprocess.run([f"{self.build}/kiln", *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"kiln {' '.join(words)}: {done.stderr}{done.stdout}")
+        return done.stdout
+
+    def right(self, what, got, want):
+        """The largest difference over the largest number; raises where it is no rounding."""
+        difference = float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-300))
+        if not difference <= LIMIT:
+            raise RuntimeError(f"{what}: differs by {difference:.2g} of the largest number")
+        return difference
+
+
+class Host:
+    """Products of NumPy and SciPy."""
+    name, sync = "NumPy and SciPy", staticmethod(lambda: None)
+
+    def __init__(self, X):
+        self.X, self.T = X, X.T
+
+    def up(self, vector):
+        return vector
+
+    down = staticmethod(np.asarray)
+
+    def plain(self, y):
+        return self.X @ y
+
+    def transposed(self, q):
+        return self.T @ q
+
+    def transpose(self):
+        """Stored, as a solver would keep it."""
+        return self.X.T.tocsr()
+
+
+class Cusparse:
+    name = "cuSPARSE (CuPy)"
+
+    def __init__(self, X):
+        import cupy
+        import cupyx.cusparse
+        import cupyx.scipy.sparse
+        self.cupy, self.spmv = cupy, cupyx.cusparse.spmv
+        self.X, self.sync = cupyx.scipy.sparse.csr_matrix(X), cupy.cuda.Device().synchronize
+
+    def up(self, vector):
+        return self.cupy.asarray(vector)
+
+    @staticmethod
+    def down(vector):
+        return vector.get()
+
+    def plain(self, y):
+        return self.spmv(self.X, y)
+
+    def transposed(self, q):
+        return self.spmv(self.X, q, transa=True)
+
+    def transpose(self):
+        return self.X.T.tocsr()
+
+
+class Cublas:
+    name = "cuBLAS (PyTorch)"
+
+    def __init__(self, X):
+        import torch
+        self.torch, self.X, self.sync = torch, torch.from_numpy(X).cuda(), torch.cuda.synchronize
+
+    def up(self, vector):
+        return self.torch.from_numpy(vector).cuda()
+
+    @staticmethod
+    def down(vector):
+        return vector.cpu().numpy()
+
+    def plain(self, y):
+        return self.torch.mv(self.X, y)
+
+    def transposed(self, q):
+        return self.torch.mv(self.X.t(), q)
+
+
+def library(run, X):
+    """What composes products on the run's device from a library's calls, or None."""
+    if run.kind != "cuda":
+        return Host(X)
+    sparse = not isinstance(X, np.ndarray)
+    if run.lacks("cupy" if sparse else "torch"):
+        return None
+    return Cusparse(X) if sparse else Cublas(X)
+
+
+def exact_csr(rows, cols, entries, real, seed, zipf=False, chunk=1 << 18):
+    """CSR with just so many entries at distinct places: rows in chunks, each of which has its even share, and draws until it has
+    reached it. zipf: column c with a weight of about 1/(c+1)."""
+    import scipy.sparse as sp
+    rng, starts, cols_of = np.random.default_rng(seed), [np.zeros(1, np.int64)], []
+    share = lambda i: entries * i // rows
+    for first in range(0, rows, chunk):
+        last = min(first + chunk, rows)
+        want, keys = share(last) - share(first), np.empty(0, np.int64)
+        while len(keys) < want:
+            draws = int((want - len(keys)) * 1.1) + 16
+            col = (np.floor(np.exp(rng.random(draws) * np.log(cols + 1)) - 1).astype(np.int64).clip(0, cols - 1) if zipf
+                   else rng.integers(0, cols, draws))
+            keys = np.unique(np.concatenate([keys, rng.integers(0, last - first, draws) * cols + col]))
+        if len(keys) > want:
+            keys = np.delete(keys, rng.choice(len(keys), len(keys) - want, replace=False))
+        starts.append(starts[-1][-1] + np.cumsum(np.bincount(keys // cols, minlength=last - first)))
+        cols_of.append((keys % cols).astype(np.int32))
+    start, col = np.concatenate(starts), np.concatenate(cols_of)
+    X = sp.csr_matrix((rng.random(entries, dtype=np.float32).astype(real), col, start), shape=(rows, cols))
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+def free(*matrices):
+    for matrix in matrices:
+        matrix.free()

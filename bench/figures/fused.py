@@ -1,0 +1,201 @@
+"""Ashari et al., On Optimizing Machine Learning Workloads via Kernel Fusion, PPoPP 2015: w = alpha X^T (v .* (X y)) + beta z."""
+import argparse
+import os
+import subprocess
+
+import numpy as np
+
+import end_to_end
+import gpu_iteration
+import plans
+from frame import free, kiln, library, row, step
+from gpu_common import distinct_csr
+
+TITAN = "cuSPARSE and cuBLAS of CUDA 6, BIDMat on the GPU, and BIDMat with MKL (8 threads); GeForce GTX Titan, Core i7 3.4 GHz"
+ALPHA, BETA = 1.5, 0.5
+CONDITION = 140  # of X^T X: HIGGS-shaped data then need the paper's iterations, 32
+WIDTHS, SPARSITY = (200, 400, 800, 1024, 2048, 4096), 0.01
+BIDMAT = ("BIDMat is not measured, as its GPU kernels are those of CUDA's of 2014; in its place stand NumPy and SciPy on a processor, and "
+          "the libraries of today on a GPU")
+
+
+def of_kiln(pattern, w, X, v, y, z):
+    return {"X^T y": lambda: kiln.multiply(w, 1.0, X, v, transposed=True),
+            "X^T (X y)": lambda: kiln.mmchain(w, 1.0, X, None, y),
+            "full": lambda: kiln.mmchain(w, ALPHA, X, v, y, BETA, z)}[pattern]
+
+
+def of_library(pattern, lib, v, y, z):
+    return {"X^T y": lambda: lib.transposed(v),
+            "X^T (X y)": lambda: lib.transposed(lib.plain(y)),
+            "full": lambda: ALPHA * lib.transposed(v * lib.plain(y)) + BETA * z}[pattern]
+
+
+def measure(run, label, X, patterns):
+    """A row for each pattern: Kiln and the library, whose results are compared."""
+    rng, (m, n), real = np.random.default_rng(5), X.shape, X.dtype
+    host = rng.random(m).astype(real), rng.standard_normal(n).astype(real), rng.standard_normal(n).astype(real)
+    lib, device = library(run, X), run.device
+    KX = device.dense(m, n, real, X) if isinstance(X, np.ndarray) else device.csr(X)
+    v, y, z = (device.dense(len(vector), 1, real, vector) for vector in host)
+    w = device.dense(n, 1, real)
+    theirs = [lib.up(vector) for vector in host] if lib else None
+    for pattern in patterns:
+        call = of_kiln(pattern, w, KX, v, y, z)
+        values, more = {"Kiln": run.milliseconds(call)}, {"pattern": pattern}
+        if lib:
+            peer = of_library(pattern, lib, *theirs)
+            more["difference"] = run.right(f"{label}, {pattern}", w.numpy()[:, 0], lib.down(peer()))
+            values[lib.name] = run.milliseconds(peer, lib.sync)
+            if pattern == "X^T y":
+                more.update(amortised(run, lib, theirs[0], values[lib.name], values))
+        yield row(label if len(patterns) == 1 else f"{label}: {pattern}", values, **more)
+    free(KX, v, y, z, w)
+
+
+def amortised(run, lib, q, pair, values):
+    """After how many products storing the transpose has paid, as on Figure 2's second axis; None: never."""
+    build = run.milliseconds(lib.transpose, lib.sync)
+    T = lib.transpose()
+    product = (lambda: T @ q) if lib.name != "cuSPARSE (CuPy)" else (lambda: lib.spmv(T, q))
+    values["stored transpose"] = stored = run.milliseconds(product, lib.sync)
+    return {"transpose_ms": build, "amortised_after": build / (pair - stored) if pair > stored else None}
+
+
+def sparse_rows(run, pattern):
+    rows = run.size(4_000, 500_000)
+    run.note(BIDMAT)
+    for cols in run.size((200, 1024), WIDTHS):
+        X = distinct_csr(rows, cols, cols * SPARSITY, np.float64, 6)
+        yield from measure(run, f"{rows:,} x {cols:,}", X, [pattern])
+
+
+@step("fused.table2", "share of the pattern in linear regression by conjugate gradient", "%",
+      "SystemML, one thread of a processor, by single operations",
+      {"HIGGS": 99.4, "KDD 2010": 82.9},
+      "a pass (mmchain) as a share of an iteration of kiln_linreg, and of the same iteration composed of library calls")
+def table2(run):
+    for name, X in data_sets(run):
+        KX = run.device.dense(*X.shape, X.dtype, X) if isinstance(X, np.ndarray) else run.device.csr(X)
+        ours = gpu_iteration.measure(run.device, name, KX, False)
+        values, lib = {"Kiln": 100 / ours["ratio"]}, library(run, X)
+        free(KX)
+        if lib:
+            p = lib.up(np.random.default_rng(1).standard_normal(X.shape[1]).astype(X.dtype))
+            apply = lambda p: lib.transposed(lib.plain(p))
+            whole = run.milliseconds(lambda: end_to_end.conjugate_gradient(apply, p, 0 * p, 4), lib.sync)
+            values[lib.name] = 100 * 4 * run.milliseconds(lambda: apply(p), lib.sync) / whole
+        yield row(name, values, iteration_ms=ours["iteration_ms"], pass_ms=ours["pass_ms"])
+
+
+def data_sets(run, names=("higgs", "kdd2010")):
+    """HIGGS- and KDD2010-shaped data of bench/generate.c, with the papers' numbers of rows, columns and entries."""
+    import scipy.sparse as sp
+    for name in names:
+        path = os.path.join(run.folder, name)
+        subprocess.run([f"{run.build}/bench/kiln_generate", name, path, "--scale", str(run.size(0.0004, 1))], check=True,
+                       stdout=subprocess.DEVNULL)
+        X = np.load(path + ".npy") if name == "higgs" else sp.csr_matrix(sp.load_npz(path + ".npz"))
+        for suffix in (".npy", ".npz", ".y.npy"):
+            if os.path.exists(path + suffix):
+                os.remove(path + suffix)
+        yield {"higgs": "HIGGS", "kdd2010": "KDD 2010"}[name], X
+
+
+@step("fused.fig2", "X^T y of a sparse X, 1 % of entries", "ms", TITAN,
+      {"cuSPARSE, mean": 35, "cuSPARSE, most": 67, "loads of cuSPARSE, mean": 3.5},
+      "kiln_multiply, transposed, against the library's transposed product; with a stored transpose, and after how many products that pays")
+def fig2(run):
+    run.note("loads are not counted: GPUs' counters need privileges; `ncu --metrics dram__bytes_read.sum` around "
+             "`kiln_bench --op multiply --transposed` reads them where they may be read")
+    return sparse_rows(run, "X^T y")
+
+
+@step("fused.fig3", "X^T (X y) of a sparse X, 1 % of entries", "ms", TITAN,
+      {"BIDMat-CPU, mean": 9.28, "BIDMat-GPU, mean": 14.66, "cuSPARSE, mean": 20.33}, "kiln_mmchain against two products of the library")
+def fig3(run):
+    return sparse_rows(run, "X^T (X y)")
+
+
+@step("fused.fig4", "alpha X^T (v .* (X y)) + beta z of a sparse X, 1 % of entries", "ms", TITAN,
+      {"BIDMat-CPU, mean": 13.41, "BIDMat-GPU, mean": 19.62, "cuBLAS and cuSPARSE, mean": 26.21},
+      "kiln_mmchain with v, beta and z against the library's products and vector operations")
+def fig4(run):
+    return sparse_rows(run, "full")
+
+
+@step("fused.table4", "three patterns on KDD 2010", "ms", TITAN,
+      {"X^T y": 5552.1 / 50.5, "X^T (X y)": 5683.1 / 78.3, "full": 5704.1 / 85.2},
+      "the same three on data of KDD 2010's rows, columns and entries, columns popular as in Zipf's law")
+def table4(run):
+    for name, X in data_sets(run, ["kdd2010"]):
+        yield from measure(run, name, X, ["X^T y", "X^T (X y)", "full"])
+
+
+@step("fused.fig5", "X^T (X y) of a dense X", "ms", TITAN,
+      {"BIDMat-CPU, mean": 15.33, "BIDMat-GPU, mean": 2.18, "cuBLAS, mean": 4.27}, "kiln_mmchain against two products of the library")
+def fig5(run):
+    rows = run.size(2_000, 500_000)
+    for cols in run.size((32, 512), (32, 64, 128, 256, 512, 1024, 2048)):
+        yield from measure(run, f"{rows:,} x {cols:,}", np.random.default_rng(6).random((rows, cols)) - 0.5, ["X^T (X y)"])
+
+
+def vector_size(mean):
+    """VS by the paper's equation 4."""
+    return 32 if mean > 32 else 1 if mean <= 2 else 2 ** max(i for i in range(1, 5) if mean > 2 ** i)
+
+
+@step("fused.fig6", "the launch model's choice among all plans, sparse 500,000 x 1,024", "ms",
+      "the best of some 1,200 settings of VS, BS, C and the grid, found by trying all",
+      {"loss of the choice, at most %": 2},
+      "kiln tune mmchain --exhaustive: the choice, the best and the worst of the plans (with --scale small those predicted fastest)")
+def fig6(run):
+    shape = (run.size(20_000, 500_000), 1024, run.size(200_000, 5_000_000), "uniform")
+    options = argparse.Namespace(kiln=f"{run.build}/kiln", device=run.asked, quick=run.small)
+    found = plans.tune(options, shape, "f64", 1)
+    times = [1e3 * plan["seconds"] for plan in found["plans"] if plan["seconds"] is not None]
+    choice = next(plan for plan in found["plans"] if plan["chosen"])
+    run.note(f"equation 4 gives VS = {vector_size(shape[2] / shape[0])}; the choice here has VS {choice['VS']}, BS {choice['BS']}, "
+             f"C {choice['C']}: times are predicted for each plan from measured bandwidths instead (docs/passes.md)")
+    yield row(f"{shape[0]:,} x {shape[1]:,}", {"Kiln": 1e3 * choice["seconds"], "best plan": min(times), "worst plan": max(times)},
+              plans=len(times), rank=found["rank"], loss_percent=100 * found["loss"], predicted_ms=1e3 * choice["predicted_seconds"])
+
+
+def whole_runs(run, device):
+    """`kiln linreg` from file to model, and the same composed of library calls."""
+    options = argparse.Namespace(build=run.build, device=device, type="f64", iterations=100, tolerance=1e-6,
+                                 scale=run.size(0.0004, 1), condition=CONDITION)
+    for name in ("higgs", "kdd2010"):
+        yield {"higgs": "HIGGS", "kdd2010": "KDD 2010"}[name], end_to_end.run_set(options, name, run.folder)
+
+
+def useful(seconds):
+    return sum(seconds[part] for part in ("read", "move", "compute"))
+
+
+@step("fused.table5", "linear regression by conjugate gradient, end to end", "s", "cuSPARSE and cuBLAS of CUDA 6; GeForce GTX Titan",
+      {"HIGGS, 32 iterations": 4.8, "KDD 2010, 100 iterations": 9},
+      "kiln linreg with the paper's listing 1, reading, moving and solving, against the same composed of library calls; HIGGS-like data have "
+      "columns of a condition number that needs the paper's iterations")
+def table5(run):
+    for name, found in whole_runs(run, run.kind):
+        values = {"Kiln": useful(found["fused"]), "composed": useful(found["composed"])}
+        if "composed_stored_transpose" in found:
+            values["composed, stored transpose"] = useful(found["composed_stored_transpose"])
+        yield row(f"{name}, {found['iterations']} iterations", values, weights_apart=found["composed"]["difference"],
+                  solving={"Kiln": found["fused"]["compute"], "composed": found["composed"]["compute"]})
+
+
+@step("fused.table6", "linear regression against the same system on its processor", "s", "SystemML on its CPU, the GPU called from Java",
+      {"HIGGS, total": 1.2, "KDD 2010, total": 1.9, "HIGGS, fused kernel": 11.2, "KDD 2010, fused kernel": 4.1},
+      "kiln linreg on the device and on the processor, reading, moving and solving; on the processor itself against NumPy and SciPy")
+def table6(run):
+    run.note("SystemDS is SystemML's successor; docs/migration.md says how its users' files are read here")
+    of_processor = dict(whole_runs(run, "cpu")) if run.kind != "cpu" else {}
+    for name, found in whole_runs(run, run.kind):
+        values = {"Kiln": useful(found["fused"])}
+        if run.kind == "cpu":
+            values["NumPy and SciPy"] = useful(found["composed"])
+        else:
+            values["Kiln on the processor"] = useful(of_processor[name]["fused"])
+        yield row(name, values, iterations=found["iterations"], parts=found["fused"])

@@ -1,0 +1,342 @@
+"""Gunarathne et al., Iterative Statistical Kernels on Contemporary GPUs: multi-dimensional scaling (SMACOF), PageRank, K-Means."""
+import numpy as np
+
+import gpu_overheads
+import pagerank
+from frame import exact_csr, free, kiln, row, step
+
+CARDS = "OpenCL on Tesla C1060, C2070 and M2050; speed-ups over one core of their processors"
+ARGMIN, GIVEN = 8, 4  # kiln_batch_kind; kiln_init
+WEB = {"Stanford-Web": (281_903, 2_312_497), "Google-Web": (875_713, 5_105_039), "BerkStan-Web": (685_230, 7_600_595)}
+
+
+# ---------------------------------------------------------------------------------------- multi-dimensional scaling
+
+class Layout:
+    """Operands of a step of SMACOF for n random points: their distances, a layout, the next one."""
+
+    def __init__(self, device, n, p=3, dtype="float64"):
+        self.X, self.Y = (device.dense(n, p, dtype).fill_random(1, stream) for stream in (0, 1))
+        self.D, self.R, self.sums = device.dense(n, n, dtype), device.dense(n, p, dtype), device.dense(1, 4, "float64")
+        kiln.call("distances", self.D, self.X, self.X)
+        self.call = kiln.struct("guttman", R=self.R, sums=self.sums, Y=self.Y, D=self.D)
+        self.host, self.apart, self.ones = self.D.numpy(), device.dense(n, n, dtype), device.dense(n, 1, dtype, np.ones((n, 1)))
+        self.row, self.scaled = device.dense(n, 1, dtype), device.dense(n, p, dtype)
+
+    def step(self):
+        kiln.call("guttman_step", self.call)
+
+    def moved(self):
+        """With the invariant data copied from the host anew, as without a cache on the device."""
+        kiln.call("matrix_set", self.D, self.host)
+        self.step()
+
+    def temporaries(self):
+        """R by single operations: the quotients delta / d as a matrix, their sums, and two products."""
+        kiln.call("distances", self.apart, self.Y, self.Y)
+        kiln.call("map", self.apart, 4, self.apart)
+        kiln.call("times", self.apart, self.apart, self.D)
+        kiln.multiply(self.row, 1.0, self.apart, self.ones)
+        kiln.call("times", self.scaled, self.Y, self.row)
+        kiln.multiply(self.R, -1.0, self.apart, self.Y, 1.0, self.scaled)
+
+    def moved_temporaries(self):
+        kiln.call("matrix_set", self.D, self.host)
+        self.temporaries()
+
+    def free(self):
+        free(self.X, self.Y, self.D, self.R, self.sums, self.apart, self.ones, self.row, self.scaled)
+
+
+def points_of(run):
+    return run.size((128, 384), (2_048, 4_096, 8_192, 16_384))
+
+
+@step("iterative.fig4", "MDS with its distances kept on the device, and without", "ms", CARDS, {},
+      "a step of kiln_guttman_step, and the same with the n x n distances copied from the host before each")
+def fig4(run):
+    for n in points_of(run):
+        layout = Layout(run.device, n)
+        yield row(f"{n:,} points", {"Kiln": run.milliseconds(layout.step), "without caching": run.milliseconds(layout.moved)})
+        layout.free()
+
+
+@step("iterative.fig5", "MDS with each optimisation, and with its number of iterations", "ms", CARDS, {},
+      "steps without caching, without the restructured step (quotients as an n x n matrix, by single operations), and as it runs; runs of "
+      "kiln_mds of several lengths")
+def fig5(run):
+    run.note("the step reads the distances right of the diagonal only, in tiles that neighbouring threads read side by side; that layout is "
+             "the matrix's own and cannot be switched off, so that the paper's column-major step has no switch")
+    for n in points_of(run):
+        layout = Layout(run.device, n)
+        layout.step()
+        fused = layout.R.numpy()
+        layout.temporaries()
+        difference = run.right(f"MDS of {n} points", layout.R.numpy(), fused)
+        yield row(f"(a) {n:,} points", {"Kiln": run.milliseconds(layout.step), "without reuse": run.milliseconds(layout.temporaries),
+                                        "without reuse and caching": run.milliseconds(layout.moved_temporaries)}, difference=difference)
+        layout.free()
+    n = points_of(run)[-1]
+    X = run.device.dense(n, 8, "float64").fill_random(1, 0)
+    for iterations in run.size((2, 4), (5, 10, 20, 40)):
+        Y = run.device.dense(n, 2, "float64")
+        whole = run.milliseconds(lambda: kiln.fit("mds", Y, X, tolerance=1e-300, max_iterations=iterations))
+        yield row(f"(b) {n:,} points, {iterations} iterations", {"whole run": whole})
+        yield row(f"(c) {n:,} points, one of {iterations}", {"an iteration": whole / iterations})
+        Y.free()
+    X.free()
+
+
+def overheads(run, verb, sizes, iterations=10):
+    """T and T' of the paper's model: a run, and one with twice the computation; c = T' - T is the computation, the rest of T is
+    overhead. Beside them what kiln explain predicts."""
+    device = run.asked
+    for size in sizes:
+        path, wanted = gpu_overheads.write(verb, size, run.folder), []
+        for count in (iterations, 2 * iterations):
+            measured = gpu_overheads.measure(run.build, verb, path, device, count, run.size(1, 3))["seconds"]
+            told, _ = gpu_overheads.kiln(run.build, "explain", verb, path, *gpu_overheads.OPTIONS[verb], "--max-iterations", str(count))
+            predicted = [e["seconds"] for e in told["estimates"] if e["considered"] and e["device"].split(":")[0] == run.kind]
+            wanted.append((measured, predicted[0] if predicted else None))
+        (once, once_told), (twice, twice_told) = wanted
+        values = {"T": 1e3 * once, "T'": 1e3 * twice, "compute": 1e3 * (twice - once), "overhead": 1e3 * (2 * once - twice)}
+        if once_told is None:
+            run.note("kiln explain leaves OpenCL on a processor out: there is no prediction")
+        else:
+            values.update({"T predicted": 1e3 * once_told, "T' predicted": 1e3 * twice_told})
+        yield row(f"{verb}, {size:,} {'vertices' if verb == 'pagerank' else 'points'}, {iterations} iterations", values)
+
+
+@step("iterative.fig6", "overheads of MDS: T with the computation once, T' with it twice", "ms", CARDS, {},
+      "kiln mds from a process's start to its end, with 10 and 20 iterations on the same data, and what kiln explain predicts")
+def fig6(run):
+    return overheads(run, "mds", run.size((250,), gpu_overheads.SIZES["mds"]))
+
+
+def environments(run):
+    """The run's device, the processor, and one core of it."""
+    names = [run.asked] + ([] if run.kind == "cpu" else ["cpu"])
+    if run.kind == "cuda":
+        names[1:1] = [d["name"] for d in kiln.devices() if d["usable"] and d["is_gpu"] and d["name"].startswith("opencl")][:1]
+    made = [(name, kiln.Device(name)) for name in names]
+    return made + [("one core", kiln.Device("cpu", threads=1))]
+
+
+def rates(run, label, operations, make):
+    """Gflop/s in both types on each device; make(device, dtype): a call, and what frees its operands."""
+    for name, device in environments(run):
+        values = {}
+        for kind in ("float32", "float64"):
+            call, done = make(device, kind)
+            values["single" if kind == "float32" else "double"] = 1e-6 * operations / run.milliseconds(call, device.synchronize)
+            done()
+        yield row(f"{label}, {name}", values)
+
+
+@step("iterative.fig7", "MDS in single and double precision on each device", "Gflop/s",
+      "Tesla C1060, C2070 and M2050; double is a little more than a third of single",
+      {"double of single, C2070": 1 / 3}, "a step of SMACOF, with the paper's count of operations, n (8 p n + 7 n + 3 p + 1)")
+def fig7(run):
+    n, p = run.size(256, 16_384), 3
+
+    def make(device, kind):
+        layout = Layout(device, n, p, kind)
+        return layout.step, layout.free
+
+    return rates(run, f"{n:,} points", n * (8 * p * n + 7 * n + 3 * p + 1), make)
+
+
+# ------------------------------------------------------------------------------------------------------- PageRank
+
+def web(run, name):
+    """A made graph with the data set's pages and links, popular pages as in Zipf's law."""
+    scale = run.size(0.005, 1)
+    pages, links = (int(number * scale) for number in WEB[name])
+    A = exact_csr(pages, pages, links, np.float32, 1, zipf=True)
+    A.data[:] = 1
+    return A
+
+
+def iteration(run, device, A, layout, real=np.float32):
+    matrix = device.csr(A.astype(real))
+    ranks = pagerank.Ranks(device, matrix, real, pagerank.LAYOUTS[layout])
+    milliseconds = run.milliseconds(ranks.steps, device.synchronize) / pagerank.STEPS
+    found = ranks.P.numpy()
+    ranks.free()
+    matrix.free()
+    return milliseconds, found
+
+
+def library_iteration(run, A):
+    if run.kind != "cuda":
+        peer = pagerank.Scipy(A, np.float32)
+        return "SciPy", run.milliseconds(peer.step, lambda: None)
+    if run.lacks("cupy"):
+        return None, None
+    import gpu_pagerank
+    peer = gpu_pagerank.Cupy(A.indptr.astype(np.int64), A.indices)
+    return "cuSPARSE (CuPy)", run.milliseconds(peer.steps, peer.cp.cuda.Device().synchronize) / pagerank.STEPS
+
+
+@step("iterative.fig10", "PageRank of Stanford-Web by each layout of the links", "ms",
+      CARDS + "; long rows on the CPU, short ones as ELLPACK on the GPU", {},
+      "an iteration in each layout of kiln_ranks_step (CSR, hybrid ELLPACK and CSR, balanced CSR) and in the one that is chosen")
+def fig10(run):
+    run.note("long rows on the processor beside short rows on a GPU needs two unlike devices in one group, which Kiln does not have: the "
+             "hybrid layout's long rows run on the same device")
+    A = web(run, "Stanford-Web")
+    values, first = {}, None
+    for layout in pagerank.LAYOUTS:
+        values["Kiln" if layout == "chosen" else layout], ranks = iteration(run, run.device, A, layout)
+        first = ranks if first is None else first
+        run.right(f"PageRank, {layout}", ranks, first)
+    values["one core, CSR"] = iteration(run, kiln.Device("cpu", threads=1), A, "csr")[0]
+    peer, milliseconds = library_iteration(run, A)
+    if peer:
+        values[peer] = milliseconds
+    yield row(f"{A.shape[0]:,} pages, {A.nnz:,} links", values)
+
+
+@step("iterative.fig11", "PageRank of three webs, balanced CSR", "ms", CARDS, {},
+      "an iteration in the balanced layout and in the chosen one, and the balanced one on a core of the processor")
+def fig11(run):
+    for name in WEB:
+        A = web(run, name)
+        yield row(f"{name}: {A.nnz / A.shape[0]:.1f} links a page", {
+            "Kiln": iteration(run, run.device, A, "chosen")[0], "balanced": iteration(run, run.device, A, "balanced")[0],
+            "one core, balanced": iteration(run, kiln.Device("cpu", threads=1), A, "balanced")[0]})
+
+
+# -------------------------------------------------------------------------------------------------------- K-Means
+
+class Points:
+    """Operands of an assignment of n points of p dimensions to k centres."""
+
+    def __init__(self, device, n, p, k, dtype="float32"):
+        rng = np.random.default_rng(n + p + k)
+        self.host = rng.standard_normal((n, p)).astype(dtype)
+        self.X, self.C = device.dense(n, p, dtype, self.host), device.dense(k, p, dtype, self.host[:k])
+        self.labels, self.sums = device.dense(n, 1, dtype), device.dense(k, p, dtype)
+        self.totals, self.batch = np.empty((k, 2)), None
+        self.only, self.all = (kiln.struct("assignment", labels=self.labels),
+                               kiln.struct("assignment", sums=self.sums, totals=self.totals))
+        self.apart = device.dense(n, k, dtype)
+        self.device, self.shape = device, (n, p, k)
+
+    def assign(self):
+        kiln.call("assign", self.only, self.X, self.C, None)
+
+    def iterate(self):
+        kiln.call("assign", self.all, self.X, self.C, None)
+
+    def iterate_moved(self):
+        kiln.call("matrix_set", self.X, self.host)
+        self.iterate()
+
+    def apart_assign(self):
+        """All distances as a matrix, and the place of the least in each row."""
+        kiln.call("distances", self.apart, self.X, self.C)
+        kiln.call("batch_reduce", self.labels, ARGMIN, self.apart, None)
+
+    def apart_moved(self):
+        kiln.call("matrix_set", self.X, self.host)
+        self.apart_assign()
+
+    def fit(self, iterations):
+        C = self.device.dense(self.shape[2], self.shape[1], self.X.dtype, self.host[:self.shape[2]])
+        kiln.fit("kmeans", C, self.X, init=GIVEN, tolerance=1e-300, max_iterations=iterations)
+        C.free()
+
+    def free(self):
+        free(self.X, self.C, self.labels, self.sums, self.apart)
+
+
+def library_labels(run, points):
+    """An assignment by a library's product: |c|^2 / 2 - x.c, and its least."""
+    n, p, k = points.shape
+    if run.kind != "cuda":
+        C = points.host[:k]
+        half = (C * C).sum(1) / 2
+        return "NumPy", run.milliseconds(lambda: (half - points.host @ C.T).argmin(1), lambda: None)
+    if run.lacks("torch"):
+        return None, None
+    import torch
+    X, C = torch.from_numpy(points.host).cuda(), torch.from_numpy(points.host[:k]).cuda()
+    half = (C * C).sum(1) / 2
+    return "PyTorch", run.milliseconds(lambda: torch.addmm(half, X, C.T, alpha=-1).argmin(1), torch.cuda.synchronize)
+
+
+def counts(run):
+    return run.size((1_000, 4_000), (8_192, 100_000, 1_000_000, 4_000_000))
+
+
+@step("iterative.fig13", "K-Means with each optimisation, 2 dimensions, 300 centroids", "ms", CARDS,
+      {"local memory over naive, C1060": 1.75, "centroids there, too": 2.6, "column-major there": 2.4},
+      "assignments without reuse (all distances as a matrix, then the least of each row), without caching too, and as it runs")
+def fig13(run):
+    run.note("points stay in registers and centroids in on-chip memory in one kernel; the layout there is part of it and has no switch")
+    for n in counts(run):
+        points = Points(run.device, n, 2, 300)
+        points.assign()
+        labels = points.labels.numpy()
+        points.apart_assign()
+        wrong = float((labels != points.labels.numpy()).mean())
+        if wrong > 1e-3:  # two centres as near as rounding
+            raise RuntimeError(f"K-Means of {n} points: {wrong:.2%} of the labels differ")
+        values = {"Kiln": run.milliseconds(points.assign), "without reuse": run.milliseconds(points.apart_assign),
+                  "without reuse and caching": run.milliseconds(points.apart_moved)}
+        peer, milliseconds = library_labels(run, points)
+        if peer:
+            values[peer] = milliseconds
+        yield row(f"{n:,} points", values, labels_apart=wrong)
+        points.free()
+
+
+@step("iterative.fig14", "K-Means with its points kept on the device, and without", "ms", CARDS, {},
+      "an iteration of kiln_assign with its sums, and the same with the points copied from the host before each")
+def fig14(run):
+    for n in counts(run):
+        points = Points(run.device, n, 4, run.size(30, 300))
+        yield row(f"{n:,} points", {"Kiln": run.milliseconds(points.iterate), "without caching": run.milliseconds(points.iterate_moved)})
+        points.free()
+
+
+def operations(n, p, k):
+    """The paper's count of an iteration."""
+    return n * (3 * p * k + k)
+
+
+@step("iterative.fig15", "K-Means with its number of centroids, dimensions and iterations", "Gflop/s", CARDS, {"peak": 100},
+      "assignments with their sums, with the paper's count of operations, n k (3 p + 1); runs of kiln_kmeans of several lengths")
+def fig15(run):
+    n = counts(run)[-1]
+    shapes = [("(a)", 4, k) for k in run.size((50, 300), (50, 100, 200, 300, 500))] + [("(b)", p, k) for p in (2, 4) for k in (100, 300)]
+    for panel, p, k in shapes:
+        points = Points(run.device, n, p, k)
+        yield row(f"{panel} {p}D, {k} centroids, {n:,} points", {"Kiln": 1e-6 * operations(n, p, k) / run.milliseconds(points.iterate)})
+        points.free()
+    points = Points(run.device, n, 2, 300)
+    for iterations in run.size((2, 4), (5, 10, 20, 40)):
+        whole = run.milliseconds(lambda: points.fit(iterations))
+        yield row(f"(c, d) {iterations} iterations, {n:,} points", {"Kiln": 1e-6 * iterations * operations(n, 2, 300) / whole}, ms=whole)
+    points.free()
+
+
+@step("iterative.fig16", "overheads of K-Means, and of PageRank: T with the computation once, T' with it twice", "ms", CARDS, {},
+      "kiln kmeans and kiln pagerank from a process's start to its end, with 10 and 20 iterations, and what kiln explain predicts")
+def fig16(run):
+    for verb in ("kmeans", "pagerank"):
+        yield from overheads(run, verb, run.size((1_000,), gpu_overheads.SIZES[verb]))
+
+
+@step("iterative.fig17", "K-Means in single and double precision on each device", "Gflop/s",
+      "Tesla C1060, C2070 and M2050; single and double within 10 %", {"peak": 100},
+      "an assignment with its sums, 4 dimensions, 300 centroids, with the paper's count of operations")
+def fig17(run):
+    n, p, k = run.size(2_000, 1_000_000), 4, 300
+
+    def make(device, kind):
+        points = Points(device, n, p, k, kind)
+        return points.iterate, points.free
+
+    return rates(run, f"{n:,} points", operations(n, p, k), make)

@@ -1,0 +1,90 @@
+"""bench/papers: each of the papers' tables and figures, in its small form on the processor. No figure is
+judged here, but that it is there, that the results behind it are right (a step fails where they are not), and
+what the data must be."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What the papers have: figures and tables of measurements, and the two tables of data sets.
+PAPERS = {"fused": "fig2 fig3 fig4 fig5 fig6 table2 table4 table5 table6",
+          "iterative": "fig4 fig5 fig6 fig7 fig10 fig11 fig13 fig14 fig15 fig16 fig17",
+          "batched": "fig1 table1 table2",
+          "sampled": "fig4 fig5 fig7 fig8 fig9 table3 table4 table5"}
+NAMES = {f"{paper}.{name}" for paper, names in PAPERS.items() for name in names.split()}
+
+
+def run(script, *words):
+    return subprocess.run([sys.executable, ROOT / "bench" / script, *words], capture_output=True, text=True,
+                          check=False)
+
+
+def test_list():
+    told = run("papers", "--list").stdout
+    assert set(re.findall(r"^(\w+\.\w+) ", told, re.MULTILINE)) == NAMES
+    assert len(NAMES) == 31 and "31 tables and figures" in told
+
+
+@pytest.mark.parametrize("script", ["papers", "run"])
+def test_unknown_names_are_refused(script):
+    done = run(script, "fig99")
+    assert done.returncode == 2 and "there is no step fig99" in done.stderr
+
+
+def test_page_maps_every_figure():
+    page = (ROOT / "docs" / "papers.md").read_text()
+    assert set(re.findall(r"`(\w+\.(?:fig|table)\d+)`", page)) == NAMES
+
+
+@pytest.fixture(scope="module")
+def found(tool, tmp_path_factory):
+    build, folder = pathlib.Path(tool).parent, tmp_path_factory.mktemp("papers")
+    if not (build / "bench" / "kiln_bench").exists():
+        pytest.skip(f"{build} has no benchmarks")
+    done = run("papers", "--all", "--scale", "small", "--device", "cpu", "--build", str(build), "--out",
+               str(folder), "--pictures", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open(folder / "papers-cpu.json", encoding="utf-8") as file:
+        return json.load(file), folder
+
+
+def test_every_step_runs(found):
+    results, folder = found
+    assert set(results) == NAMES
+    for name, result in results.items():
+        assert result["device"].startswith("cpu: ") and result["date"] and result["commit"], name
+        assert result["rows"], name
+        assert all(row["values"] for row in result["rows"]), name
+        assert (folder / f"papers-cpu-{name}.svg").read_text().startswith("<svg"), name
+
+
+def test_data_sets_are_those_of_the_table(found):
+    results, _ = found
+    rows = results["sampled.table3"]["rows"]
+    assert len(rows) == 21
+    assert sum(row["values"]["table III"] for row in rows) == 599_373_754
+
+
+def test_results_differ_by_rounding(found):
+    results, _ = found
+    compared = [row for result in results.values() for row in result["rows"] if "difference" in row]
+    assert len(compared) > 10
+    assert all(row["difference"] < 1e-4 for row in compared)
+
+
+@pytest.mark.parametrize("zipf", [False, True])
+def test_exact_entries(zipf):
+    """Data with just so many entries at distinct places, chunk by chunk."""
+    sys.path.insert(0, os.fspath(ROOT / "bench" / "figures"))
+    from frame import exact_csr
+    import numpy as np
+    X = exact_csr(1000, 300, 60_001, np.float32, 1, zipf, chunk=64)
+    assert X.nnz == 60_001 and X.has_canonical_format
+    inner = np.delete(np.diff(X.indices), X.indptr[1:-1] - 1)
+    assert (inner > 0).all()
+    assert abs(np.diff(X.indptr).mean() - 60) < 0.1
