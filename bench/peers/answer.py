@@ -5,7 +5,7 @@ from the same file.
 Writes files of random numbers, words and links from a seed, then runs each job several times, Kiln and its
 peers taking turns, every time in a process of its own. Wall and processor seconds are the least of the turns;
 of Kiln also its own account of where they went. Peers: pandas, polars and pyarrow with scikit-learn,
-liblinear-train, implicit, networkx; those that are not installed are named and left out. One that takes
+liblinear-train, implicit, networkx, igraph; those that are not installed are named and left out. One that takes
 longer than --patience is stopped and said to.
 
 usage: answer.py --build BUILD [--device cpu|cuda] [--threads N] [--scale S] [--repeat N] [--only JOB[,JOB]] [--json FILE]
@@ -116,6 +116,7 @@ COUNTS = """import numpy as np, pandas as pd, scipy.sparse as sp
 t = pd.read_csv(FILE, sep=" ", skiprows=3, header=None).to_numpy()
 X = sp.csr_matrix((t[:, 2].astype(float), (t[:, 0] - 1, t[:, 1] - 1)))
 """
+IGRAPH = "import igraph\ng = igraph.Graph.Read_Edgelist(FILE, directed=True)\n"
 GRAPH = "import networkx as nx\ng = nx.read_edgelist(FILE, create_using=nx.DiGraph)\n"
 IMPLICIT = """import numpy as np, pandas as pd, scipy.sparse as sp
 from implicit.als import AlternatingLeastSquares
@@ -174,9 +175,11 @@ JOBS = {
                                 "NMF(50, solver='mu', beta_loss='kullback-leibler', init='random', "
                                 "max_iter=20, tol=0, random_state=1).fit(X)\n")}),
     "pagerank": ("links.txt", ["pagerank", "links.txt"],
-                 {"networkx": (["networkx"], GRAPH + "nx.pagerank(g)\n")}),
+                 {"networkx": (["networkx"], GRAPH + "nx.pagerank(g)\n"),
+                  "igraph": (["igraph"], IGRAPH + "g.pagerank()\n")}),
     "hits": ("links.txt", ["hits", "links.txt"],
-             {"networkx": (["networkx"], GRAPH + "nx.hits(g, max_iter=1000)\n")}),
+             {"networkx": (["networkx"], GRAPH + "nx.hits(g, max_iter=1000)\n"),
+              "igraph": (["igraph"], IGRAPH + "g.hub_score()\ng.authority_score()\n")}),
     "mds": ("points.npy", ["mds", "points.npy", "--max-iterations", "50", "--seed", "1"],
             {"sklearn": (["sklearn"], "import numpy as np\nfrom sklearn.manifold import MDS\n"
                          "MDS(n_init=1, max_iter=50, eps=0, random_state=1).fit(np.load(FILE))\n")}),

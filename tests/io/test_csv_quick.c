@@ -58,6 +58,11 @@ static const char *level(void) {
                                          "\"a\"",
                                          "\"x\"\"y\"",
                                          "\"d,e\"",
+                                         "\"fifteen letters\"",
+                                         "\"sixteen letters!\"",
+                                         "\"two\nlines\"",
+                                         "\"\"",
+                                         "\"a\" ",
                                          "\xc3\xa4",
                                          "1",
                                          "NA"};

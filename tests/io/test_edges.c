@@ -189,26 +189,48 @@ static void threads_do_not_show(void **state) {
     free(text);
 }
 
-/* Most lines of this file are two whole numbers, which have a way of their own; a blank at each line's end
- * leads past it, to the same graph. */
+/* Most lines of this file are two whole numbers or short names, which have a way of their own; a blank at
+ * each line's end leads past it, to the same graph. */
 static void quick_lines_are_as_others(void **state) {
     (void)state;
-    static const char *const ends[] = {"0",   "7",   "12345678",  "123456789", "1234567890", "007",
-                                       "+7",  "-7",  "1.0",       "x",         "99999999",   "00",
-                                       "1e3", "12a", "100000000", "10",        "\xc3\xa4"};
+    static const char *const ends[] = {"0",
+                                       "7",
+                                       "12345678",
+                                       "123456789",
+                                       "1234567890",
+                                       "007",
+                                       "+7",
+                                       "-7",
+                                       "1.0",
+                                       "x",
+                                       "99999999",
+                                       "00",
+                                       "1e3",
+                                       "12a",
+                                       "100000000",
+                                       "10",
+                                       "\xc3\xa4",
+                                       "a\"b",
+                                       "\"q\"",
+                                       "a#",
+                                       "user12345",
+                                       "exactly8",
+                                       "1\vb",
+                                       "a-name-of-exactly-31-bytes-here",
+                                       "a-name-of-exactly-32-bytes-here!"};
     static const char *const weights[] = {
         "",       "1",    "-0",  "0.25", "-12345678.12345678", ".5",      "5.",
         "1e-300", "+1.5", "007", "0.1",  "123456789012345678", "16777217"};
     enum { LINES = 3000, ENDS = sizeof ends / sizeof *ends, WEIGHTS = sizeof weights / sizeof *weights };
     const kiln_read_options options = reading_options();
-    char *text = malloc(LINES * 64), *blanks = malloc(LINES * 64);
+    char *text = malloc(LINES * 128), *blanks = malloc(LINES * 128);
     assert_true(text && blanks);
     for (int kind = 0; kind < 8; kind++) {
         const char *const separator = kind & 1 ? "\t" : " ", *const line_end = kind & 2 ? "\r\n" : "\n";
         size_t size = 0, blanks_size = 0;
         uint64_t random = 11;
         for (int i = 0; i < LINES; i++) {
-            char line[64];
+            char line[120];
             random = random * 6364136223846793005u + 1442695040888963407u;
             const unsigned a = (unsigned)(random >> 33), b = (unsigned)(random >> 20),
                            w = (unsigned)(random >> 45);

@@ -51,32 +51,69 @@ static inline int32_t quick_number(const char **p) {
     return (int32_t)ki_quick_value(word, size);
 }
 
+/* How many bytes of a word come before the first that is the separator, a quote, a blank or below it; 8:
+ * all. The lowest bit that is found is right, those above it may not be. */
+static inline int quick_letters(uint64_t word, char separator) {
+    const uint64_t apart = word ^ KI_QUICK_ONES * (unsigned char)separator,
+                   quote = word ^ KI_QUICK_ONES * '"';
+    const uint64_t less = (word - KI_QUICK_ONES * '!') & ~word, equal = (apart - KI_QUICK_ONES) & ~apart;
+    const uint64_t quotes = (quote - KI_QUICK_ONES) & ~quote;
+    const uint64_t found = (less | equal | quotes) & KI_QUICK_ONES << 7;
+    return found ? __builtin_ctzll(found) / 8 : 8;
+}
+
+/* The name at *text, which is moved behind it; false: it is long, or no plain one. */
+static inline bool quick_end(int32_t *end, struct ki_links *links, const char **text, char separator) {
+    enum { WORDS = (KI_LINKS_QUICK_NAME + 1) / 8 };
+    const char *p = *text, *at = p;
+    if ((*end = quick_number(text)) >= 0 && (**text == separator || (unsigned char)**text <= ' '))
+        return true;
+    for (int i = 0, some = 8; i < WORDS && some == 8; i++)
+        at += some = quick_letters(ki_text_word(at), separator);
+    if (at == p || at == p + 8 * WORDS || !ki_links_end(end, links, p, at - p, false)) return false;
+    *text = at;
+    return true;
+}
+
 static inline bool quick_separator(const char **p, char separator) {
     const bool found = **p == separator || (separator == ' ' && **p == '\t');
     *p += found;
     return found;
 }
 
+/* The line at *text, which is moved behind it. */
+static inline bool quick_line(struct ki_links *links, const char **text, const struct ki_links_form *form,
+                              int most) {
+    const char separator = form->separator, *p = *text, *at;
+    int32_t ends[2];
+    double value;
+    if (*p == '#' || *p == '%' || !quick_end(&ends[0], links, &p, separator) ||
+        !quick_separator(&p, separator))
+        return false;
+    at = p;
+    if (!quick_end(&ends[1], links, &p, separator)) return false;
+    if (form->valued && (!quick_separator(&p, separator) || !ki_quick_real(&p, form->single, &value)))
+        return false;
+    for (int i = 2 + form->valued; i < form->fields; i++) {
+        if (!quick_separator(&p, separator) || p - *text > most) return false;
+        while (ki_is_digit(*p)) p++;
+    }
+    p += *p == '\r';
+    if (*p++ != '\n') return false;
+    ki_links_add(links, ends, form->valued ? &value : NULL, at);
+    *text = p;
+    return true;
+}
+
 void ki_links_quick(struct ki_links *links, const char **text, const char *end,
                     const struct ki_links_form *form) {
     enum { READS = 256 }; /* more than a line that is taken may have, and a word behind it */
-    const char separator = form->separator;
-    if (!separator || end - *text < READS) return;
-    for (const char *stop = end - READS, *p = *text, *at; p < stop; *text = p) {
-        int32_t ends[2];
-        double value;
-        if ((ends[0] = quick_number(&p)) < 0 || !quick_separator(&p, separator)) return;
-        at = p;
-        if ((ends[1] = quick_number(&p)) < 0) return;
-        if (form->valued && (!quick_separator(&p, separator) || !ki_quick_real(&p, form->single, &value)))
-            return;
-        for (int i = 2 + form->valued; i < form->fields; i++) {
-            if (!quick_separator(&p, separator) || p - *text > READS / 2) return;
-            while (ki_is_digit(*p)) p++;
-        }
-        p += *p == '\r';
-        if (*p++ != '\n') return;
-        ki_links_add(links, ends, form->valued ? &value : NULL, at);
+    if (!form->separator || end - *text < READS) return;
+    for (const char *stop = end - READS; *text < stop;) {
+        const int64_t texts = links->texts.size;
+        if (quick_line(links, text, form, READS / 2)) continue;
+        links->texts.size = texts;
+        return;
     }
 }
 

@@ -38,8 +38,9 @@ static inline void ki_links_add(struct ki_links *links, const int32_t ends[2], c
 /* The end that stands for a name, which may be any text; false if there is no memory. */
 bool ki_links_end(int32_t *end, struct ki_links *links, const char *text, int64_t size, bool doubled);
 
-/* How most lines look: two whole numbers of one to eight digits, perhaps a number without an exponent,
- * perhaps further whole numbers, with one separator between two. */
+enum { KI_LINKS_QUICK_NAME = 31 }; /* bytes of the longest name in a line that is read quickly */
+/* How most lines look: two such names without blanks or quotes, perhaps a number without an
+ * exponent, perhaps further whole numbers, with one separator between two. */
 struct ki_links_form {
     char separator; /* ' ': a blank or a tab; 0: lines look otherwise */
     int fields;     /* 2 or more */

@@ -94,9 +94,8 @@ static bool parse_rating(struct part *part, const struct reader *reader, const c
 }
 
 static void parse_lines(struct part *part, const struct reader *reader, const char *p) {
-    enum { LONGEST = 8 };
     struct ki_links_form form = {.separator = '\0'};
-    if (reader->layout.count > 0 && reader->longest >= LONGEST)
+    if (reader->layout.count > 0 && reader->longest >= KI_LINKS_QUICK_NAME)
         form = ki_ratings_form(&reader->layout, reader->options);
     while (p < part->end) {
         ki_links_quick(part->links, &p, part->end, &form);

@@ -96,18 +96,31 @@ static inline void put_word(char *to, uint64_t word) {
     memcpy(to, &word, sizeof word);
 }
 
+/* How many bytes of a word come before the first quote; 8: all. */
+static inline int unquoted(uint64_t word) {
+    const uint64_t differs = word ^ KI_QUICK_ONES * '"',
+                   found = (differs - KI_QUICK_ONES) & ~differs & KI_QUICK_ONES << 7;
+    return found ? __builtin_ctzll(found) / 8 : 8;
+}
+
+/* A level, perhaps in quotes. */
 static inline bool quick_level(struct walk *w, int32_t index, const char **text, char delimiter) {
-    const uint64_t first = ki_text_word(*text), second = ki_text_word(*text + 8);
-    const int in_first = ki_csv_ordinary(first, delimiter), in_second = ki_csv_ordinary(second, delimiter);
+    const bool quoted = **text == '"';
+    const char *p = *text + quoted;
+    const uint64_t first = ki_text_word(p), second = ki_text_word(p + 8);
+    const int in_first = quoted ? unquoted(first) : ki_csv_ordinary(first, delimiter);
+    const int in_second = quoted ? unquoted(second) : ki_csv_ordinary(second, delimiter);
     const int size = in_first < 8 ? in_first : 8 + in_second;
     struct ki_table_cached key = {.size = size, .column = index};
-    if (size == 0 || size == KI_TABLE_CACHED || !ends_field((*text)[size], delimiter)) return false;
+    if (size == 0 || size == KI_TABLE_CACHED || (quoted && p[size] != '"') ||
+        !ends_field(p[size + quoted], delimiter))
+        return false;
     put_word(key.text, in_first < 8 ? first & ((UINT64_C(1) << 8 * in_first) - 1) : first);
     if (size > 8) put_word(key.text + 8, second & ((UINT64_C(1) << 8 * in_second) - 1));
     const int32_t known = ki_table_recall(ki_table_slots(w->chunk, &key), &key);
     if (known < 0) return false;
     put(w, (int32_t)(2 * w->layout->schema->count) + known, 1);
-    *text += size;
+    *text = p + size + quoted;
     return true;
 }
 
