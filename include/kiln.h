@@ -46,6 +46,7 @@
 #include "kiln/metrics.h"
 #include "kiln/inference.h"
 #include "kiln/mds.h"
+#include "kiln/svd.h"
 #include "kiln/factors.h"
 #include "kiln/topics.h"
 #include "kiln/registry.h"

@@ -4,9 +4,8 @@
 
 #include <stdint.h>
 
-/* Of the symmetric k x k matrix A, by Jacobi's rotations: eigenvalues on its diagonal, in no order,
- * eigenvectors the columns of Q.
- * Cost: about 8 k^3 flops a sweep, in up to 30 sweeps. */
+/* Of the symmetric k x k matrix A: eigenvalues on its diagonal, in no order, eigenvectors the columns of Q.
+ * The rest of A is overwritten. Cost: some 12 k^3 flops. */
 void ki_eigen(double *A, double *Q, int64_t k);
 
 #endif

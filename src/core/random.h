@@ -26,6 +26,7 @@ enum ki_stream {
     KI_STREAM_ACROSS,  /* a direction that a cone leaves free */
     KI_STREAM_SPREAD,  /* places of points in a dimension that has none */
     KI_STREAM_SAMPLE,  /* entries of X that are looked at */
+    KI_STREAM_SVD,     /* vectors to begin with; later blocks have 2^16 more, each */
     KI_STREAM_MADE     /* data to measure a device with */
 };
 

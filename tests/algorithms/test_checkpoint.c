@@ -178,6 +178,21 @@ static kiln_status gap(struct outcome *o, kiln_control control) {
     return keep_both(o, A, B, kiln_gap(A, B, counts, &options, &o->report));
 }
 
+static kiln_status svd_by(struct outcome *o, kiln_svd_options options) {
+    kiln_matrix *V = room(WIDE, 3), *s = room(3, 1);
+    options.tolerance = 1e-13;
+    options.max_iterations = limit;
+    return keep_both(o, V, s, kiln_svd(NULL, s, V, wide, &options, &o->report));
+}
+
+static kiln_status svd(struct outcome *o, kiln_control control) {
+    return svd_by(o, (kiln_svd_options){.control = control});
+}
+
+static kiln_status svd_centred(struct outcome *o, kiln_control control) {
+    return svd_by(o, (kiln_svd_options){.control = control, .center = 1, .scale = 1});
+}
+
 static kiln_status linreg_by(struct outcome *o, kiln_linreg_options options, const kiln_matrix *y) {
     kiln_matrix *W = room(COLS, kiln_matrix_cols(y)), *b = room(1, kiln_matrix_cols(y));
     options.solver = KILN_LINREG_CG;
@@ -302,6 +317,8 @@ static const struct run {
             {"lda", lda},
             {"lda, batch", lda_batch},
             {"gap", gap},
+            {"svd", svd},
+            {"svd, centred", svd_centred},
             {"linreg", linreg},
             {"linreg, blocks", linreg_blocks},
             {"logreg", logreg},

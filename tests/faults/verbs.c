@@ -266,6 +266,23 @@ static kiln_status run_lda(struct scene *s) {
     return finish_factors(s, R, kiln_lda_model(&s->model, A, B, NULL, &options));
 }
 
+static kiln_status run_svd(struct scene *s) {
+    kiln_matrix *X, *V, *sigma, *mean, *deviation, *P = NULL;
+    CHECK(dense(s, &X, ROWS, COLS, value_at));
+    CHECK(dense(s, &V, COLS, 2, NULL));
+    CHECK(dense(s, &sigma, 2, 1, NULL));
+    CHECK(dense(s, &mean, COLS, 1, NULL));
+    CHECK(dense(s, &deviation, COLS, 1, NULL));
+    const kiln_svd_options options = {
+        .size = sizeof options, .center = 1, .scale = 1, .mean = mean, .deviation = deviation};
+    CHECK(kiln_svd(NULL, sigma, V, X, &options, &s->report));
+    CHECK(kiln_svd_model(&s->model, V, sigma, &options, &s->report));
+    CHECK(through_a_file(s));
+    const kiln_status status = kiln_predict(&P, s->loaded, X);
+    CHECK(keep(s, status, P));
+    return take(s, P);
+}
+
 /* ------------------------------------------------------------------------------------------- runs */
 
 typedef kiln_status run_of_verb(struct scene *s);
@@ -338,7 +355,7 @@ static void sweep(run_of_verb *run, const char *name) {
 }
 
 #define VERBS(X)                                                                                             \
-    X(linreg) X(logreg) X(glm) X(svm) X(kmeans) X(pagerank) X(hits) X(mds) X(als) X(sfa) X(gap) X(lda)
+    X(linreg) X(logreg) X(glm) X(svm) X(kmeans) X(pagerank) X(hits) X(mds) X(als) X(sfa) X(gap) X(lda) X(svd)
 #define TEST(name)                                                                                           \
     static void name##_without_memory(void **state) {                                                        \
         (void)state;                                                                                         \

@@ -1,0 +1,76 @@
+/* Kiln: truncated singular value decomposition and principal components.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_SVD_H
+#define KILN_SVD_H
+
+#include "kiln/models.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum kiln_svd_solver {
+    KILN_SVD_KRYLOV = 1, /* a block Krylov method on passes over X */
+    KILN_SVD_GRAM = 2    /* the same on the Gram matrix of X's columns, made in one pass or a few */
+} kiln_svd_solver;
+
+typedef struct kiln_svd_options {
+    size_t size;            /* see kiln.h */
+    int center;             /* of each column its mean is taken off: principal components */
+    int scale;              /* each column is divided by its standard deviation; constant columns are not */
+    kiln_svd_solver solver; /* 0: by the predicted cost */
+    int64_t seed;           /* of the random vectors that the search begins with; default 0 */
+    double tolerance;       /* default 1e-8 f64, 1e-5 f32 */
+    int64_t max_iterations; /* default 1000 */
+    /* What else is wanted, of X's type; NULL: not that. */
+    kiln_matrix *mean;      /* n x 1: with center, the columns' means; else 0 */
+    kiln_matrix *deviation; /* n x 1: with scale, what columns are divided by; else 1 */
+    /* k x 1: sum_i (t_i - mean(t))^2 / (m - 1) of the rows' coordinates t = A v_j: s_j^2 / (m - 1) with
+     * center. Times (m - 1) / m it is what scikit-learn's TruncatedSVD calls explained_variance_. */
+    kiln_matrix *variance;
+    kiln_control control;
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
+} kiln_svd_options;
+
+/* The k largest singular triples of A = (X - 1 mean^T) D^-1:  A V = U S,  A^T U = V S,  with orthonormal
+ * columns of U and V and s_1 >= ... >= s_k >= 0. mean = 0 without `center`, D = 1 without `scale`; a sparse X
+ * is never made dense.
+ *   X m x n, dense or CSR; V n x k, 1 <= k <= min(m, n); s k x 1; U m x k, or NULL: it is not wanted.
+ * Principal components are this with `center`: V's columns the axes, U S the rows' coordinates, variance
+ * what they explain. Deviations are those of populations, sqrt(sum_i (x_ij - mean_j)^2 / m), as
+ * scikit-learn's StandardScaler has them. Signs: in each column of V the entry of the largest size, of equals
+ * the first, is positive, which is scikit-learn's rule for both TruncatedSVD and PCA (svd_flip by V).
+ * Converged means: for each of the k triples, on A itself and at the result,
+ *   max(|| A v - s u ||, || A^T u - s v ||) <= tolerance * s_1.
+ * report->residual is the largest of these over s_1, report->objective sum_j s_j^2. Figures: "orthogonality",
+ * the largest |V^T V - 1| and |U^T U - 1|; "variance", the sum of the columns' variances,
+ * sum_ij (a_ij - mean(a_j))^2 / (m - 1), of which the entries of `variance` are parts (NaN where no double
+ * holds the squares); "rank", how many s_j are above max(m, n) epsilon s_1. Where k is beyond the rank, the
+ * other s_j are rounding of s_1, and their vectors complete the others. Vectors of equal singular values are
+ * any orthonormal basis of what these have. A dense X with columns far from zero (means beyond 100 times
+ * their spread) is copied with the means taken off, so that nothing cancels.
+ * Cost: each iteration multiplies 8 or 16 vectors by A^T A in one pass over X, and the result is judged by
+ * two products of k vectors. Some 2 k + 100 vectors of min(m, n) numbers are kept twice, and three times k
+ * of max(m, n). Not converging is not an error: report->stopped_by says what happened, and the residual
+ * holds for what is returned. On failure all results are untouched.
+ * Determinism: as kiln_mmchain; the same start for the same seed. Errors: ERR_ARGUMENT; ERR_DATA (X empty,
+ * NaN or infinity, with center or scale squares that leave the type's range); memory and device errors.
+ * Source: Golub and Underwood, The block Lanczos method, 1977; Wu and Simon, Thick-restart Lanczos, SIAM J.
+ * Matrix Anal. Appl. 22 (2000); Halko, Martinsson and Tropp, SIAM Review 53 (2011); orthonormal blocks as in
+ * Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002). */
+KILN_API kiln_status kiln_svd(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
+                              const kiln_svd_options *options, kiln_report *report);
+
+/* A model of what kiln_svd has found: tensors "V", "s"; "mean" with center and "deviation" with scale, which
+ * the options must have had; "variance" if they had it; "total", 1 x 1, the report's figure "variance" where
+ * that is a number. kiln_predict gives the coordinates of new rows, (X - 1 mean^T) D^-1 V.
+ * Errors: ERR_ARGUMENT, ERR_NOMEM, device errors. */
+KILN_API kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_matrix *s,
+                                    const kiln_svd_options *options, const kiln_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,90 @@
+/* The parts of kiln_svd, from below: products with A, orthonormal blocks, the search, the judgement.
+ *
+ * "Near" vectors belong to the smaller side of A, "far" ones to the other: B = A, or A^T where A is wide,
+ * takes near vectors to far ones, and C = B^T B near ones to near ones. */
+#ifndef KI_SVD_H
+#define KI_SVD_H
+
+#include "algorithms/registry.h"
+#include "algorithms/run/run.h"
+
+enum { KI_SVD_BLOCKS = 40, KI_SVD_PARTS = KI_SVD_BLOCKS + 11 };
+
+/* Room for what is done to so many vectors at once. */
+struct ki_svd_room {
+    int64_t count;
+    kiln_matrix *columns, *scaled; /* n x count */
+    kiln_matrix *sums, *shift;     /* 1 x count */
+    kiln_matrix *small;            /* count x count */
+    double *g, *q, *t;             /* the same on the host */
+    double *scale, *root;          /* count */
+    int64_t *place;
+};
+
+struct ki_svd {
+    struct ki_run run;
+    kiln_svd_options options; /* defaults filled in */
+    const kiln_matrix *X;     /* a dense one may be a copy with the means taken off */
+    int64_t m, n, k, near, far;
+    bool wide;            /* near vectors have m numbers */
+    kiln_matrix *mean;    /* of X's columns, n x 1; NULL: zeros */
+    kiln_matrix *inverse; /* what A's columns are multiplied by, n x 1; NULL: ones */
+    kiln_matrix *ones;    /* m x 1 */
+    kiln_matrix *G;       /* C, or NULL; `exact`: it no longer does */
+    bool exact;
+    double unit; /* a power of two that A is multiplied by, so that squares stay in range */
+    double *means, *deviations, total; /* the caller's; the sum of A's columns' variances */
+
+    /* The search: orthonormal near vectors, those that are found in L, the others block by block, and H = V^T
+     * C V of the first `known` columns of V. */
+    struct ki_svd_room block;
+    int64_t b, most, known, blocks; /* columns of a block, of V at most, with H; blocks that V has */
+    kiln_matrix *V[KI_SVD_BLOCKS], *next[KI_SVD_BLOCKS], *W, *image, *spare, *L,
+        *products;         /* L near x k; k x b */
+    double *h;             /* V^T C V_j, block by block */
+    double *H, *K, *Q, *R; /* most x most, R b x b: what C V leaves is the last block of V times R */
+    double *theta, *rest;  /* Ritz values of V, descending, and how long C y - theta y is */
+    int64_t *order;        /* of Q's columns */
+    int64_t locked;        /* vectors in L */
+    int64_t streams;       /* random blocks that were drawn */
+    int64_t patience;      /* iterations since the estimate was the least */
+    double least, before;  /* estimate; residual at the last judgement */
+
+    /* The result: near x k twice, far x k three times. */
+    struct ki_svd_room wanted;
+    kiln_matrix *near_v, *near_w, *far_v, *far_w, *far_x;
+    double *s, *residual;
+    double orthogonality;
+    bool judged; /* V has not changed since */
+    struct ki_state state[KI_SVD_PARTS];
+};
+
+/* svd_product.c. Rooms' counts are the vectors' columns. */
+kiln_status ki_svd_room_new(struct ki_svd_room *room, struct ki_svd *s, int64_t count);
+kiln_status ki_svd_forward(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *far,
+                           const kiln_matrix *near);
+kiln_status ki_svd_back(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *near,
+                        const kiln_matrix *far);
+kiln_status ki_svd_square(struct ki_svd *s, kiln_matrix *W, const kiln_matrix *V); /* b columns: W = C V */
+
+/* svd_block.c. A's first `wanted` columns become an orthonormal basis of what they span, and random where
+ * they depend on each other; the others become 0. `search`: they are near, and orthogonal to L and V, too. */
+kiln_status ki_svd_orthonormalise(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix **A,
+                                  kiln_matrix **spare, int64_t wanted, bool search);
+/* W loses what lies in L and V; its products with V's columns go to h, known + b rows of b, unless NULL. */
+kiln_status ki_svd_project(struct ki_svd *s, kiln_matrix *W, double *h);
+
+/* svd_search.c. */
+kiln_status ki_svd_begin(struct ki_svd *s);
+kiln_status ki_svd_step(struct ki_svd *s);
+kiln_status ki_svd_lock(struct ki_svd *s, int64_t count);
+void ki_svd_ritz(struct ki_svd *s);
+double ki_svd_estimate(const struct ki_svd *s, bool *settled);
+
+/* svd_judge.c: the k triples of the search as it stands, and their residuals, from A itself. */
+kiln_status ki_svd_judge(struct ki_svd *s);
+
+/* svd_small.c: R = U diag(s) V^T, k x k, s descending: R becomes U. */
+void ki_small_svd(double *R, double *V, double *s, int64_t k);
+
+#endif

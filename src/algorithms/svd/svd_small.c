@@ -1,0 +1,100 @@
+/* The singular values of a small R by Hestenes' rotations of its columns until these are orthogonal: of
+ * columns of very different lengths the short ones come out right, too (Demmel and Veselic, SIAM J. Matrix
+ * Anal. Appl. 13, 1992). R is held by columns meanwhile, one after the other. */
+#include "algorithms/svd/svd.h"
+
+enum { SWEEPS = 60 };
+
+static void transpose(double *A, int64_t k) {
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = i + 1; j < k; j++) {
+            const double a = A[i * k + j];
+            A[i * k + j] = A[j * k + i];
+            A[j * k + i] = a;
+        }
+}
+
+static double dot(const double *a, const double *b, int64_t k) {
+    double sum = 0;
+    for (int64_t i = 0; i < k; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+static void rotate(double *a, double *b, double c, double t, int64_t k) {
+    for (int64_t i = 0; i < k; i++) {
+        const double x = a[i], y = b[i];
+        a[i] = c * (x - t * y);
+        b[i] = c * (y + t * x);
+    }
+}
+
+/* Whether a pair was not orthogonal. */
+static bool sweep(double *R, double *V, int64_t k) {
+    bool turned = false;
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t q = p + 1; q < k; q++) {
+            double *const a = R + p * k, *const b = R + q * k;
+            const double off = dot(a, b, k), aa = dot(a, a, k), bb = dot(b, b, k);
+            if (!(fabs(off) > DBL_EPSILON * sqrt(aa) * sqrt(bb))) continue;
+            const double theta = (bb - aa) / (2 * off);
+            const double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + hypot(theta, 1));
+            rotate(a, b, 1 / hypot(t, 1), t, k);
+            rotate(V + p * k, V + q * k, 1 / hypot(t, 1), t, k);
+            turned = true;
+        }
+    return turned;
+}
+
+static void swap_rows(double *A, int64_t a, int64_t b, int64_t k) {
+    for (int64_t i = 0; a != b && i < k; i++) {
+        const double kept = A[a * k + i];
+        A[a * k + i] = A[b * k + i];
+        A[b * k + i] = kept;
+    }
+}
+
+/* U's row c, orthogonal to those before: of a unit vector that these leave the most of. */
+static void complete(double *U, int64_t c, int64_t k) {
+    int64_t best = 0;
+    double most = -1;
+    for (int64_t i = 0; i < k; i++) {
+        double left = 1;
+        for (int64_t r = 0; r < c; r++) left -= U[r * k + i] * U[r * k + i];
+        if (left > most) most = left, best = i;
+    }
+    double *const u = U + c * k;
+    for (int64_t i = 0; i < k; i++) u[i] = i == best;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int64_t r = 0; r < c; r++) {
+            const double along = dot(u, U + r * k, k);
+            for (int64_t i = 0; i < k; i++) u[i] -= along * U[r * k + i];
+        }
+        const double length = sqrt(dot(u, u, k));
+        for (int64_t i = 0; i < k; i++) u[i] /= length;
+    }
+}
+
+void ki_small_svd(double *R, double *V, double *s, int64_t k) {
+    for (int64_t i = 0; i < k * k; i++) V[i] = i % (k + 1) == 0;
+    transpose(R, k);
+    for (int turn = 0; turn < SWEEPS && sweep(R, V, k); turn++) {
+    }
+    for (int64_t c = 0; c < k; c++) s[c] = sqrt(dot(R + c * k, R + c * k, k));
+    for (int64_t c = 0; c < k; c++) {
+        int64_t largest = c;
+        for (int64_t i = c + 1; i < k; i++)
+            if (s[i] > s[largest]) largest = i;
+        const double kept = s[c];
+        s[c] = s[largest];
+        s[largest] = kept;
+        swap_rows(R, c, largest, k);
+        swap_rows(V, c, largest, k);
+    }
+    for (int64_t c = 0; c < k; c++)
+        if (s[c] > 0)
+            for (int64_t i = 0; i < k; i++) R[c * k + i] /= s[c];
+        else
+            complete(R, c, k);
+    transpose(R, k);
+    transpose(V, k);
+}
