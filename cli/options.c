@@ -22,6 +22,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WEIGHTED (TRAINS | BIT(WEIGHS) | ON_MODEL)
 #define OFFSETS (BIT(GLM) | ON_MODEL)
 #define READS (LABELLED | OTHERS | BIT(RECOMMEND))
+#define ENTRIES (READS | BIT(PRODUCTS))
 #define LISTS (BIT(LINKS) | BIT(RECOMMEND))
 #define COMPUTES (EVERY & ~(SPEAKS | BIT(KERNELS)))
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
@@ -183,7 +184,7 @@ const struct option tool_options[] = {
      "CSV: more levels of a text column are an error.", AT(max_levels)},
     {"max-name", 0, OPTION_INTEGER, GROUP_DATA, LABELLED | BIT(ROWS), "BYTES", NULL, "4096", 1, 67108864,
      "CSV: longer names of columns and levels are an error.", AT(max_name)},
-    {"format", 0, OPTION_CHOICE, GROUP_DATA, READS, "FORMAT", FORMATS, "auto", ANY,
+    {"format", 0, OPTION_CHOICE, GROUP_DATA, ENTRIES, "FORMAT", FORMATS, "auto", ANY,
      "Format of the input; auto detects it from content and name. All formats are also read through gzip and "
      "zstd.",
      AT(format)},
@@ -191,11 +192,11 @@ const struct option tool_options[] = {
      "Data in several files, read as one: those that the pattern names, in quotes as --parts 'part-*.npz', "
      "in the order of their names.",
      AT(parts)},
-    {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", OUTPUTS, "auto", ANY,
+    {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT) | BIT(PRODUCTS), "FORMAT", OUTPUTS, "auto", ANY,
      "Format of the output; auto detects it from its name.", AT(to)},
     {"targets-to", 0, OPTION_OUTPUT, GROUP_DATA, BIT(CONVERT), "FILE", NULL, NULL, ANY,
      "Write the targets to a file of their own: npz, npy and mtx have no place for them.", AT(targets_to)},
-    {"zero-based", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
+    {"zero-based", 0, OPTION_FLAG, GROUP_DATA, ENTRIES, NULL, NULL, NULL, ANY,
      "LIBSVM: feature indices count from 0, as LightGBM writes them. Without it they count from 1.",
      AT(zero_based)},
     {"vocabulary", 0, OPTION_PATH, GROUP_DATA, READS, "FILE", NULL, NULL, ANY,
@@ -208,9 +209,9 @@ const struct option tool_options[] = {
      "uncompressed .npy by "
      "rows, or .npz in CSR.",
      AT(map)},
-    {"allow-nonfinite", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
+    {"allow-nonfinite", 0, OPTION_FLAG, GROUP_DATA, ENTRIES, NULL, NULL, NULL, ANY,
      "Accept NaN and infinity in the data. Without it they are errors.", AT(allow_nonfinite)},
-    {"strict", 0, OPTION_FLAG, GROUP_DATA, READS & ~SOLVES, NULL, NULL, NULL, ANY,
+    {"strict", 0, OPTION_FLAG, GROUP_DATA, ENTRIES & ~SOLVES, NULL, NULL, NULL, ANY,
      "Treat duplicate entries, which would be merged, as errors.", AT(strict)},
     {"strict", 0, OPTION_FLAG, GROUP_DATA, SOLVES, NULL, NULL, NULL, ANY,
      "Treat duplicate entries, which would be merged, as errors; and end with exit code 4 if training does "
@@ -243,7 +244,7 @@ const struct option tool_options[] = {
      "included.",
      AT(time_limit)},
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, COMPUTES, "DEVICE", "auto|cpu|cuda|opencl",
-     "auto; info cpu; convert cpu", ANY,
+     "auto; info cpu; convert cpu; mmchain cpu; sddmm cpu", ANY,
      "auto (where the work is expected to end first; says which), cpu, cuda, cuda:1, opencl, or device D of "
      "platform P as opencl:P.D. Several, which share the rows: cuda:all or cuda:0,1. "
      "Only auto falls back.",
@@ -270,6 +271,8 @@ const struct option tool_options[] = {
      "Write the predictions to FILE instead of standard output, as a whole or not at all.", AT(output)},
     {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, BIT(COEFFICIENTS) | BIT(RECOMMEND), "FILE", NULL, NULL, ANY,
      "Write the table to FILE instead of standard output, as a whole or not at all.", AT(output)},
+    {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, BIT(PRODUCTS), "FILE", NULL, NULL, ANY,
+     "Write the result to FILE, in the format that its name says, as a whole or not at all.", AT(output)},
     {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, BIT(KERNELS), "FILE", NULL, NULL, ANY,
      "build: the pack; list: the list, instead of standard output. As a whole or not at all.", AT(output)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, TRAINS, "FILE", NULL, NULL, ANY,

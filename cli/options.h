@@ -96,6 +96,7 @@ enum verb_id {
     VERB_VERSION,
     VERB_RECOMMEND,
     VERB_STATISTICS,
+    VERB_PRODUCTS,  /* mmchain, sddmm */
     VERB_ALGORITHM, /* an algorithm that is no linear model */
     VERB_ROWS,      /* and takes rows of a table */
     VERB_WEIGHS,    /* with weights */

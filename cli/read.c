@@ -74,7 +74,7 @@ static kiln_missing missing_of(const struct run *run) {
 
 /* The arguments behind `path` are further files of the same data. */
 static void add_more_files(kiln_read_options *options, const struct run *run, const char *path) {
-    if (run->verb->kinds & VERB_BIT(CONVERT)) return;
+    if (run->verb->kinds & (VERB_BIT(CONVERT) | VERB_BIT(PRODUCTS))) return; /* each stands for itself */
     for (int i = 0; i < run->count; i++) {
         if (run->arguments[i] != path) continue;
         options->more = run->arguments + i + 1;

@@ -3,6 +3,7 @@
 #include "verbs.h"
 
 #include "kernels.h"
+#include "products.h"
 #include "options.h"
 #include "recommend.h"
 #include "statistics.h"
@@ -107,6 +108,26 @@ const struct verb tool_verbs[] = {
      "kiln convert train.svm.gz X.npz --targets-to y.npy\n"
      "kiln convert matrix.mtx - --to csv | head",
      verb_convert, .kinds = VERB_BIT(CONVERT)},
+    {"mmchain", "X Y", 2, 2, NULL, "Compute alpha X^T (v .* (X y)) + beta z with one pass over X",
+     "The product that linear models consist of, from files: X is m x n, sparse or dense; Y holds y, n x k; "
+     "the result is n x k. X is read from memory once. Without -o it is computed and timed, and not "
+     "kept.\n\nFiles are LIBSVM, Matrix Market, CSV, npy or npz, plain or through gzip or zstd; --format and "
+     "--zero-based are about X.",
+     "kiln mmchain X.npz y.npy -o w.npy\n"
+     "kiln mmchain X.npz y.npy --v v.npy --z z.npy --alpha 2 --beta 0.5 --device cuda -o w.npy",
+     verb_mmchain, .kinds = VERB_BIT(PRODUCTS), .own = mmchain_options, .own_count = MMCHAIN_OPTIONS},
+    {"sddmm", "S A B", 3, 3, NULL, "Compute products of two dense matrices at the entries of a sparse one",
+     "The sampled product that factor models consist of, from files: S is m x n and sparse, A m x k and B n "
+     "x "
+     "k are dense; the result has S's places and, of row i and column j, --kind of S's entry and the product "
+     "of row i of A with row j of B. No m x n matrix is made. Without -o it is computed and timed, the sum "
+     "is "
+     "told, and the result is not kept.\n\nFiles are as for kiln mmchain; --format and --zero-based are "
+     "about "
+     "S.",
+     "kiln sddmm S.mtx A.npy B.npy -o P.npz\n"
+     "kiln sddmm ratings.npz users.npy items.npy --kind residual --type f32 --device cuda",
+     verb_sddmm, .kinds = VERB_BIT(PRODUCTS), .own = sddmm_options, .own_count = SDDMM_OPTIONS},
     {"devices", "", 0, 0, NULL, "List the devices of this machine",
      "Prints a row for each device, usable or not, best first. Drivers are asked in processes of their own: "
      "one "
@@ -207,7 +228,7 @@ const int tool_verb_count = sizeof tool_verbs / sizeof *tool_verbs;
 #define GIVEN_MODEL                                                                                          \
     (TRAINED | VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(RECOMMEND) | VERB_BIT(VERIFY) |             \
      VERB_BIT(STATISTICS) | VERB_BIT(INFO) | VERB_BIT(COEFFICIENTS))
-#define GIVEN_DATA (GIVEN_MODEL | VERB_BIT(CONVERT) | VERB_BIT(EXPLAIN))
+#define GIVEN_DATA (GIVEN_MODEL | VERB_BIT(CONVERT) | VERB_BIT(EXPLAIN) | VERB_BIT(PRODUCTS))
 
 const struct exit_meaning exit_meanings[] = {
     {0, "done", 0},

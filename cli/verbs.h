@@ -22,6 +22,8 @@ int verb_info(struct run *run);
 int verb_recommend(struct run *run);
 int verb_coefficients(struct run *run);
 int verb_convert(struct run *run);
+int verb_mmchain(struct run *run);
+int verb_sddmm(struct run *run);
 int verb_devices(struct run *run);
 int verb_doctor(struct run *run);
 int verb_kernels(struct run *run);

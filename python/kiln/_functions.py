@@ -118,8 +118,8 @@ def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha
           device: str | Device = "auto") -> Any:
     """alpha f(s_ij, a_i . b_j) at the entries of a sparse S (m, n), as a sparse matrix; A (m, k), B (n, k).
 
-    kind: "product" d, "times" s d, "quotient" s / d, "residual" s - d. A and B may both be kiln.Half of one
-    kind; S is float32 then.
+    kind: "product" d (the default), "times" s d (the SDDMM paper's), "quotient" s / d, "residual" s - d. A
+    and B may both be kiln.Half of one kind; S is float32 then.
     """
     if kind not in _KINDS:
         raise ArgumentError(f"kind must be one of {sorted(_KINDS)}, got {kind!r}")

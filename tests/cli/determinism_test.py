@@ -65,7 +65,9 @@ def tables(folder):
             out.write(
                 f"{a:.6f},{b:.6f},{min(max(dice.betavariate(4 * mean, 4 - 4 * mean), 1e-6), 1 - 1e-6):.6f}\n"
             )
-    for name, width, count in (("points.csv", 3, 120), ("centres.csv", 26, 7)):
+    for name, width, count in (("points.csv", 3, 120), ("centres.csv", 26, 7), ("y.csv", 3, 59),
+                               ("z.csv", 3, 59), ("v.csv", 1, 4000), ("users.csv", 5, 300),
+                               ("items.csv", 5, 120)):
         with open(os.path.join(folder, name), "w") as out:
             out.write(",".join(f"x{j}" for j in range(width)) + "\n")
             out.writelines(",".join(f"{dice.gauss(3 * (i % 4), 1):.5f}" for _ in range(width)) + "\n"
@@ -122,7 +124,12 @@ CASES = (
     ("lda", "counts.mtx", "--topics", "5", "--online", "--batch", "64", "--seed", "1"),
     *(("gap", "counts.mtx", "--topics", "5", "--init", init) for init in ("random", "nndsvda")),
     ("gap", "counts.mtx", "--topics", "5", "--prior", "none", "--init", "nndsvd"),
+    ("mmchain", "two.svm", "y.csv", "--v", "v.csv", "--z", "z.csv", "--beta", "0.5"),
+    *(("sddmm", "counts.mtx", "users.csv", "items.csv", "--kind", kind)
+      for kind in ("times", "product", "quotient", "residual")),
 )
+# What writes a file of numbers, which has no header with times.
+PRODUCTS = {"mmchain": ".csv", "sddmm": ".mtx"}
 # The dual is for sparse rows in the CPU's memory, bounds are for dense ones on one device.
 CPU_CASES = (
     *(("logreg", data, "--l2", "1", "--solver", "dual") for data in ("two.svm", "three.svm")),
@@ -133,10 +140,10 @@ CPU_CASES = (
 
 
 def model_of(kiln, folder, device, case, threads):
-    """The tensors of the model; its header has no times in it."""
+    """The tensors of the model, whose header has times in it, or all of a product."""
     verb, data, *options = case
     options = [os.path.join(folder, value) if value.endswith(".csv") else value for value in options]
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".kiln") as model:
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=PRODUCTS.get(verb, ".kiln")) as model:
         command = [kiln, verb, os.path.join(folder, data), *options, "-o", model.name, "--deterministic",
                    "-q"]
         command += ["--device", device, *(["--threads", str(threads)] if threads else [])]
@@ -145,7 +152,7 @@ def model_of(kiln, folder, device, case, threads):
             return f"exit {done.returncode}: {done.stderr.strip()[-300:]}".encode()
         with open(model.name, "rb") as of:
             data = of.read()
-    return data[8 + int.from_bytes(data[:8], "little") :]
+    return data if verb in PRODUCTS else data[8 + int.from_bytes(data[:8], "little") :]
 
 
 def left_out(kiln):
@@ -154,7 +161,7 @@ def left_out(kiln):
              for name, value in zip(case[2:], case[3:])}
     ways = [(verb, "--solver") for verb in sorted({case[0] for case in CASES})]
     ways += [("glm", "--family"), ("pagerank", "--layout"), ("mds", "--metric"), ("mds", "--ties"),
-             ("gap", "--init")]
+             ("gap", "--init"), ("sddmm", "--kind")]
     offered = set()
     for verb, option in ways:
         said = subprocess.run([kiln, verb, "-", option, "?"], capture_output=True, text=True,

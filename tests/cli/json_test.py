@@ -68,6 +68,8 @@ COMMANDS = [
     "coefficients n.kiln",
     "coefficients three.kiln",
     "convert table.csv out.npy --ignore c,g --target y",
+    "mmchain points.csv y.csv --z y.csv -o w.npy",
+    "sddmm docword.txt A.csv B.csv --kind residual",
     "devices",
     "devices --start --device cpu",
     "explain mmchain --rows 5000 --columns 100 --nnz 50000 --device cpu",
@@ -97,6 +99,8 @@ def make_data():
     entries = sorted({(draw.randrange(1, 13), draw.randrange(1, 16)) for _ in range(90)})
     write("docword.txt", ["12", "15", str(len(entries))] + [f"{d} {w} {draw.randrange(1, 5)}"
                                                             for d, w in entries])
+    for name, count in (("y.csv", 2), ("A.csv", 12), ("B.csv", 15)):
+        write(name, ["p,q"] + [f"{draw.gauss(0, 1)},{draw.gauss(0, 1)}" for _ in range(count)])
     rows = []
     for i in range(60):
         a, b = draw.gauss(0, 1), draw.gauss(0, 1)

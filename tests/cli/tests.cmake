@@ -6,6 +6,9 @@ set_tests_properties(cli PROPERTIES TIMEOUT 600)
 add_test(NAME cli_explain COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/explain_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_explain PROPERTIES TIMEOUT 600)
+add_test(NAME cli_products COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/products_test.py $<TARGET_FILE:kiln_cli>
+  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
+set_tests_properties(cli_products PROPERTIES TIMEOUT 600)
 add_test(NAME cli_kmeans COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/kmeans_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_kmeans PROPERTIES TIMEOUT 600)
