@@ -93,6 +93,24 @@ def test_without_an_intercept_nothing_is_left_out(form):
     assert not said and model.coef_[1] != 0
 
 
+@pytest.mark.parametrize("device", ["cpu", "cpu*2"])
+@pytest.mark.parametrize("targets", [2, 3])
+def test_columns_that_count_as_constant_are_one_without_an_intercept(targets, device):
+    """Standardised, they have no penalty: what parts them in f32 is rounding, and no fit may live on it."""
+    rng = np.random.default_rng(5)
+    X = np.c_[np.full(60, 2.0), rng.standard_normal((60, 2)), 1 + 1e-7 * rng.standard_normal(60)]
+    y = rng.integers(0, targets, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fits = [kiln.LogisticRegression(C=10, standardize=True, fit_intercept=False, max_iter=50,
+                                        device=where).fit(A, y)
+                for where, A in [("cpu", X[:, :3]), (device, X.astype(np.float32))]]
+    assert np.all(fits[1].coef_[:, 3] == 0)
+    losses = [-np.log(fit.predict_proba(A)[np.arange(60), y]).mean() for fit, A in
+              zip(fits, [X[:, :3], X.astype(np.float32)])]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
 def test_the_tool_names_the_column(tool, tmp_path):
     rows = "".join(f"{a!r},{b!r},{y!r}\n" for a, b, y in zip(FREE.tolist(), NEAR.tolist(), Y.tolist()))
     (tmp_path / "t.csv").write_text("free,near,y\n" + rows)

@@ -102,6 +102,10 @@ struct ki_columns {
 /* What is asked for stands in *moments, whose right and passes it leaves. */
 kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *moments, struct ki_arena *arena,
                                const kiln_matrix *X, const kiln_matrix *weights, double weight);
+/* Without an intercept, where no column with a spread of 0 has a penalty: the first of them has all that they
+ * can do, and the others count as 0 from here on. Two of them are alike but for rounding, which a fit in f32
+ * would otherwise take for data. Nothing changes where all of these are constant to the last digit. */
+void ki_columns_one_constant(struct ki_columns *columns, int64_t cols);
 
 enum { KI_FIGURES = 16 }; /* the most that a report holds */
 /* Room for figures, to be made before work begins, so that nothing fails once there is a result. */
@@ -112,8 +116,10 @@ void ki_report_figure(kiln_report *report, const char *name, double value);
  * more than rounding, of one that no iteration makes worse; sign 1: that falls, -1: rises. squares: of the
  * numbers whose differences' squares the objective f adds up; a difference that is off by a unit e of them
  * makes 2 sqrt(f squares) e + squares e^2 of f at most (Cauchy and Schwarz), far less than units of the
- * start's objective where the fit is good. 0: f is another sum, known to units of that. */
-void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type, double squares);
+ * start's objective where the fit is good. 0: f is another sum, known to units of that and of `terms`, which
+ * may take each other off: what the largest of them adds up to. */
+void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type, double squares,
+                        double terms);
 /* name, hint: literals. A name that is there already says nothing new: of several problems, the first
  * speaks. */
 void ki_report_warn(kiln_report *report, const char *name, const char *hint, const char *format, ...)

@@ -68,3 +68,12 @@ kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *as
 done:
     return ki_arena_free(&own, status);
 }
+
+void ki_columns_one_constant(struct ki_columns *columns, int64_t cols) {
+    bool found = false;
+    for (int64_t j = 0; j < cols && columns->flats.count > 0; j++) {
+        if (columns->variance[j] > 0 || !(columns->square[j] > 0)) continue;
+        if (found) columns->square[j] = 0;
+        found = true;
+    }
+}

@@ -62,7 +62,8 @@ const char *kiln_report_figure_name(const kiln_report *report, int64_t i) {
     return figures && i >= 0 && i < figures->count ? figures->rows[i].name : NULL;
 }
 
-void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type, double squares) {
+void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type, double squares,
+                        double terms) {
     enum { DIGITS = 1000 }; /* units: 520 of f32 in a row, in each of two sums, and the differences' own */
     const double part = DIGITS * ki_epsilon(type);
     const double start = report->trace_count > 0 ? fabs(report->trace[0].objective) : 0;
@@ -70,7 +71,7 @@ void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_ty
     for (int64_t i = first + 1; i < report->trace_count; i++) {
         const double before = report->trace[i - 1].objective, after = report->trace[i].objective;
         const double size = squares > 0 ? sqrt(fabs(before) * fmax(squares, start)) + part * squares
-                                        : fmax(fabs(before), start);
+                                        : fmax(fmax(fabs(before), start), terms);
         count += !(sign * (after - before) <= part * size);
     }
     ki_report_figure(report, "setbacks", (double)count);

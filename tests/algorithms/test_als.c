@@ -576,22 +576,25 @@ static void on_opencl(void **state) {
  * what the start's objective was. */
 static void setbacks_are_rises(void **state) {
     static const struct {
-        double objectives[3], squares;
+        double objectives[3], squares, terms;
         kiln_type type;
         int expected;
-    } runs[] = {{{1e6, 1, 1.05}, 1e6, KILN_F32, 0}, /* 1.2e-4 of sqrt(1e6) is 0.12 */
-                {{1e6, 1, 10}, 1e6, KILN_F32, 1},   /* 1.2e-4 of 1e6 is 119 */
-                {{1e6, 1, 1 + 1e-6}, 1e6, KILN_F64, 1},
-                {{1e6, 1, 1 + 1e-11}, 1e6, KILN_F64, 0},
-                {{1e6, 1e5, 1e5 * (1 + 1e-3)}, 1e6, KILN_F32, 1},
-                {{1e6, 1, 10}, 0, KILN_F32, 0}};
+    } runs[] = {{{1e6, 1, 1.05}, 1e6, 0, KILN_F32, 0}, /* 1.2e-4 of sqrt(1e6) is 0.12 */
+                {{1e6, 1, 10}, 1e6, 0, KILN_F32, 1},   /* 1.2e-4 of 1e6 is 119 */
+                {{1e6, 1, 1 + 1e-6}, 1e6, 0, KILN_F64, 1},
+                {{1e6, 1, 1 + 1e-11}, 1e6, 0, KILN_F64, 0},
+                {{1e6, 1e5, 1e5 * (1 + 1e-3)}, 1e6, 0, KILN_F32, 1},
+                {{1e6, 1, 10}, 0, 0, KILN_F32, 0},
+                {{0, -2.3e-16, 0}, 0, 0, KILN_F64, 1}, /* of terms that take each other off: rounding */
+                {{0, -2.3e-16, 0}, 0, 1, KILN_F64, 0},
+                {{0, -1e-12, 0}, 0, 1, KILN_F64, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         kiln_trace_row rows[3] = {{0}};
         kiln_report report = {.trace = rows, .trace_count = 3};
         for (int row = 0; row < 3; row++) rows[row].objective = runs[i].objectives[row];
         assert_int_equal(ki_report_begin(&report), KILN_OK);
-        ki_report_setbacks(&report, 1, 0, runs[i].type, runs[i].squares);
+        ki_report_setbacks(&report, 1, 0, runs[i].type, runs[i].squares, runs[i].terms);
         if (kiln_report_figure(&report, "setbacks") != runs[i].expected) fail_msg("run %zu", i);
         report.trace = NULL;
         kiln_report_free(&report);

@@ -281,7 +281,7 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     ki_report_figure(own, "mean", s.mean);
     const double entries = (double)kiln_matrix_nnz(R);
     ki_report_setbacks(own, 1, 0, kiln_matrix_type(R),
-                       o->implicit ? 0 : s.spread.squares + pow(s.spread.mean, 2) * entries);
+                       o->implicit ? 0 : s.spread.squares + pow(s.spread.mean, 2) * entries, 0);
     TRY(ki_factor_figures(own, o->l2, s.A, s.B, kiln_matrix_cols(A) - (o->biases != 0),
                           s.spread.squares + pow(s.spread.mean - s.mean, 2) * entries));
     if (o->test && !o->implicit) ki_report_figure(own, "test_rmse", s.test_rmse);

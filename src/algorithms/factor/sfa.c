@@ -374,7 +374,7 @@ static kiln_status report_figures(struct sfa *s) {
     kiln_status status;
     ki_report_figure(report, "mean", s->means.mean);
     TRY(ki_entries_squares(&squares, s->S, 0));
-    ki_report_setbacks(report, 1, 0, kiln_matrix_type(s->S), squares);
+    ki_report_setbacks(report, 1, 0, kiln_matrix_type(s->S), squares, 0);
     if (s->options.test) ki_report_figure(report, "test_rmse", s->test_rmse);
     TRY(ki_factor_figures(report, s->options.l2, s->side[0].F, s->side[1].F, s->factors, squares));
 done:

@@ -189,6 +189,7 @@ static kiln_status lanes_measure_wide(struct ki_lanes *t) {
         if (lane->bad) continue;
         TRY(ki_vector_set(t->walks.rows, room));
         TRY(ki_columns_measure(&columns, &moments, &arena, t->X, t->walks.rows, lane->weight));
+        if (!t->intercept && t->standardize) ki_columns_one_constant(&columns, t->n);
         for (int64_t j = 0; j < t->n; j++) {
             lane->mean[j] = t->intercept ? columns.mean[j] : 0;
             lane->spread[j] = t->intercept ? lane->weight * columns.variance[j] : columns.square[j];

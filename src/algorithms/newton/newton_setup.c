@@ -14,7 +14,7 @@ static void newton_point_new(struct ki_newton_point *point, struct ki_newton *ne
 }
 
 /* The vectors that depend on the columns alone. A column whose diagonal is nothing (constant under an
- * intercept, or all zero) is left out: its coefficient is 0. */
+ * intercept or beside another such column, or all zero) is left out: its coefficient is 0. */
 static kiln_status column_vectors(struct ki_newton *newton) {
     kiln_status status;
     struct ki_newton_work *work = newton->work;
@@ -53,6 +53,8 @@ static kiln_status newton_measure_columns(struct ki_newton *newton) {
     struct ki_moments moments = {
         .rough = newton->no_intercept && !newton->standardize, .y = newton->outcomes, .d = newton->mean};
     TRY(ki_columns_measure(&newton->columns, &moments, &newton->run.arena, newton->X, weights, total));
+    if (newton->no_intercept && newton->standardize)
+        ki_columns_one_constant(&newton->columns, kiln_matrix_cols(newton->X));
     newton->work->right = moments.right;
     newton->run.report.passes += moments.passes;
     if (!newton->no_intercept || newton->standardize)

@@ -214,13 +214,15 @@ kiln_stop ki_run_limit(const struct ki_run *run) {
 
 /* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once,
  * as what leads there dies out, and rise again, as what leads away grows: where the last one or the one
- * before has come down to less than a quarter, another has to be small, too. */
+ * before has come down to less than a quarter, another has to be small, too, and one that has grown counts
+ * only where it is next to nothing. */
 static bool settled(const struct ki_run *run) {
     const kiln_report *report = &run->report;
     if (run->unsettled) return false;
     if (!run->gains || report->trace_count < 2) return true;
     const kiln_trace_row *last = report->trace + report->trace_count - 1;
-    if (last[-1].residual <= run->tolerance) return true;
+    if (last[-1].residual <= run->tolerance)
+        return last->residual <= fmax(last[-1].residual, run->tolerance / 100);
     const bool slowly = last->residual >= last[-1].residual / 4;
     const bool first = report->trace_count < 3 || last[-2].iteration == 0; /* the start has no gain */
     return slowly && (first || last[-1].residual >= last[-2].residual / 4);

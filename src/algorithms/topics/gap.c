@@ -280,7 +280,7 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     TRY(ki_copy(A, s.A));
     TRY(ki_copy(B, s.B));
     ki_report_figure(&s.run.report, "log_likelihood", s.likelihood);
-    ki_report_setbacks(&s.run.report, 1, 0, kiln_matrix_type(X), 0);
+    ki_report_setbacks(&s.run.report, 1, 0, kiln_matrix_type(X), 0, s.total);
     if (o->test) ki_report_figure(&s.run.report, "test_perplexity", s.test_perplexity);
 done:
     return ki_run_close(&s.run, status);

@@ -286,7 +286,7 @@ kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     TRY(ki_copy(B, s.topics.lambda));
     if (o->alphas) TRY(ki_copy(o->alphas, s.topics.alpha));
     ki_report_figure(own, "perplexity_bound", exp(-s.bound / s.words));
-    if (!s.batches) ki_report_setbacks(own, -1, s.anew, kiln_matrix_type(X), 0);
+    if (!s.batches) ki_report_setbacks(own, -1, s.anew, kiln_matrix_type(X), 0, s.words);
     if (s.batches) ki_report_figure(own, "batches", (double)*ki_lda_batches_steps(s.batches));
     if (o->test) ki_report_figure(own, "test_perplexity", s.test_perplexity);
 done:
