@@ -42,8 +42,9 @@ def row(label, values, **more):
 class Run:
     """The device, the size of the data, and where things are."""
 
-    def __init__(self, device, scale, build, folder):
+    def __init__(self, device, scale, build, folder, data):
         self.small, self.build, self.folder, self.kind = scale == "small", build, folder, device.split(":")[0]
+        self.data = data  # real data sets, which the project may not ship
         self.asked, self.device, self.notes = device, kiln.Device(device), []
         self.described = f"{self.device.name}: {self.device.description}"
 

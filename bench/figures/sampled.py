@@ -1,4 +1,6 @@
 """Nisa et al., Sampled Dense Matrix Multiplication for High-Performance Machine Learning: P = (A B^T) o S."""
+import os
+
 import numpy as np
 
 import gpu_factors
@@ -24,6 +26,28 @@ def shape_of(run, name, entries=10_000):
 def data(run, name):
     rows, cols, nnz, kind = shape_of(run, name)
     return exact_csr(rows, cols, nnz, np.float32, 4, kind == "zipf")
+
+
+# Of the table's data sets those that a folder of real ones may have: lines to skip, and whether each pair stands there once.
+REAL = {"kos": ("bow/docword.kos.txt.gz", 3, False), "email-enron": ("graphs/email-Enron.txt.gz", 0, True)}
+
+
+def real_data(run):
+    """(name, S) of those that are there; raises where a file is not the table's."""
+    import scipy.sparse as sp
+    for name, (place, skip, once) in REAL.items():
+        path, (rows, cols, nnz, _) = os.path.join(run.data, place), gpu_sddmm.CASES[name]
+        if not os.path.exists(path):
+            run.note(f"there is no {place} here")
+            continue
+        lines = np.loadtxt(path, dtype=np.int64, skiprows=skip, usecols=(0, 1))
+        if once:
+            lines = np.unique(np.concatenate([lines, lines[:, ::-1]]), axis=0)
+        i, j = (lines - (lines.min() > 0)).T
+        S = sp.csr_matrix((np.ones(len(i), np.float32), (i, j)), shape=(rows, cols))
+        if S.nnz != nnz:
+            raise RuntimeError(f"{path}: {S.nnz} entries, and the table has {nnz}")
+        yield name, S
 
 
 class Sample:
@@ -139,6 +163,9 @@ def fig7(run):
                 run.note(f"{name} is left out for K = {k}, as the paper does")
             else:
                 yield row(f"{name}, K = {k}", compared(run, name, X, k))
+    for name, S in real_data(run):
+        for k in run.size((32,), (32, 128, 512)):
+            yield row(f"{name}, the real one, K = {k}", compared(run, name, S, k))
 
 
 @step("sampled.fig8", "what the model's choice loses to the best plan", "%", "tile sizes on a Tesla P100, found by trying all", {},
