@@ -15,12 +15,14 @@ struct wanted {
 };
 
 const struct option kernels_options[KERNELS_OPTIONS] = {
-    {"arch", 0, OPTION_TEXT, GROUP_DEVICE, 0, "LIST", NULL, "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120", 0,
-     0, "build: the GPUs' architectures, sm_90 for compute capability 9.0, separated by commas.",
+    {"arch", 0, OPTION_TEXT, GROUP_DEVICE, 0, "LIST", NULL,
+     "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120,compute_75", 0, 0,
+     "build: the GPUs' architectures, sm_90 for compute capability 9.0, compute_90 for PTX that this one and "
+     "later ones take, separated by commas.",
      .offset = offsetof(struct wanted, architectures)},
     {"programs", 0, OPTION_PATH, GROUP_DATA, 0, "FILE", NULL, NULL, 0, 0,
-     "build: what to build, as kiln kernels list writes it. Without it what this machine has built for its "
-     "GPU.",
+     "build: what to build, as kiln kernels list writes it; a line 'usual' stands for what serves most "
+     "work, which is built without this option.",
      .offset = offsetof(struct wanted, programs)},
     {"backend", 0, OPTION_CHOICE, GROUP_DEVICE, 0, "NAME", "cuda|opencl", "cuda", 0, 0,
      "list: of which backend.", .offset = offsetof(struct wanted, backend)},
@@ -64,19 +66,16 @@ static int build(struct run *run, const struct wanted *wanted) {
     kiln_pack_options options = {.size = sizeof options,
                                  .architectures = wanted->architectures,
                                  .threads = (int)run->settings->threads};
-    char *from_file = NULL, *from_cache = NULL;
+    char *from_file = NULL;
     int64_t built = 0;
     if (!run->settings->output)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln kernels build -o kiln-kernels.pack",
                          "build needs -o, the file to write");
     int code = wanted->programs ? read_programs(&from_file, wanted->programs) : 0;
-    if (!code && !wanted->programs && kiln_kernels_list(&from_cache, "cuda") != KILN_OK)
-        code = fail_library(WORKING);
-    options.programs = from_file ? from_file : from_cache;
+    options.programs = from_file;
     if (!code && kiln_kernels_build(run->settings->output, &options, &built) != KILN_OK)
         code = fail_library(WRITING);
     free(from_file);
-    kiln_free(from_cache);
     return code ? code : tell_built(run, built);
 }
 

@@ -107,16 +107,16 @@ KILN_API kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device
 
 /* Kernels for NVIDIA's GPUs, built ahead of time: no GPU is needed, but NVRTC. A file that this writes, a
  * pack, is taken where it is named by KILN_KERNEL_PACK, or lies as kiln-kernels.pack beside the library or in
- * the cache folder; what it has is not built at first use, and a GPU whose work needs nothing else needs no
- * NVRTC. It serves the library that made it, and GPUs of its architectures and of later ones with the same
- * major number. A pack that another user may have written is not used. */
+ * the cache folder; what it has is not built at first use, and may be taken in place of what suits the shape
+ * better (docs/devices.md). It serves the library that made it, and GPUs of its architectures and later ones
+ * with the same major number, its PTX all later ones. One that another user may have written is not used. */
 typedef struct kiln_pack_options {
     size_t size;
     const char
-        *architectures; /* "sm_80,sm_90"; NULL = all of sm_75, 80, 86, 89, 90, 100 and 120 that NVRTC knows */
+        *architectures; /* "sm_80,compute_80", PTX; NULL = sm_75, 80, 86, 89, 90, 100, 120, compute_75 */
     const char
-        *programs; /* what to build, as kiln_kernels_list writes it, one a line; blank lines and lines with
-                   * # are passed over */
+        *programs; /* lines of kiln_kernels_list, which may begin with their only architecture, blank ones, #
+                   * comments, and "usual", as NULL does, for what serves most work on any shape */
     int threads;   /* 0 = as many as there are processors */
 } kiln_pack_options;
 /* Writes the pack; *built (NULL allowed) is the number of kernels in it, programs times architectures.

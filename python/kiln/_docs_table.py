@@ -178,7 +178,7 @@ operation | str | "mmchain", "sddmm" or "batch_reduce".
 most, repeats | int | Plans that are measured, and how often.
 backend | str | "cuda" or "opencl".
 architectures | str, list or None | "sm_90" and the like. None: all that NVRTC knows.
-programs | list of str or None | Lines as kiln.kernels returns them. None: those.
+programs | list of str or None | Lines as kiln.kernels returns them, and "usual". None: the usual ones.
 communicator | mpi4py communicator or None | The processes. None: all.
 options | keywords | As enet_path's, but for l1_ratio.
 every | float | Seconds between two writes.

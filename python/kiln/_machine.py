@@ -141,15 +141,16 @@ def build_kernels(path: Any, architectures: Any = None, programs: Any = None, *,
     """Writes a pack: kernels for NVIDIA's GPUs, built ahead of time by NVRTC, for which no GPU is needed; how
     many there are in it.
 
-    architectures: "sm_90" and the like, NVRTC's of sm_75 to sm_120 where none are given; programs: lines as
-    `kernels` returns them, where None those; threads: as many as there are processors if 0. KILN_KERNEL_PACK
-    names the pack to the library, which also takes kiln-kernels.pack beside itself or in the cache folder.
+    architectures: "sm_90" and the like, "compute_90" for PTX, NVRTC's of sm_75 to sm_120 and compute_75
+    where none are given; programs: lines as `kernels` returns them, "usual" or None for what serves most
+    work on data of any shape; threads: as many as there are processors if 0. KILN_KERNEL_PACK names the
+    pack to the library, which also takes kiln-kernels.pack beside itself or in the cache folder.
     """
     of = None if architectures is None else ",".join([architectures] if isinstance(architectures, str)
                                                      else architectures)
     keep = [ffi.NULL if of is None else ffi.new("char[]", c_name(of, "architectures")),
-            ffi.new("char[]", c_name(programs if isinstance(programs, str)
-                                     else "\n".join(kernels() if programs is None else programs),
+            ffi.NULL if programs is None else
+            ffi.new("char[]", c_name(programs if isinstance(programs, str) else "\n".join(programs),
                                      "programs"))]
     built = ffi.new("int64_t *")
     check(lib.kiln_kernels_build(c_name(path), struct("kiln_pack_options", architectures=keep[0],

@@ -1,7 +1,7 @@
 /* Finding NVRTC and compiling with it.
  *
- * The result is machine code (a cubin) and not PTX: PTX of a newer NVRTC would need a newer driver, a cubin
- * runs on every driver that knows the device. */
+ * The result is machine code (a cubin), which runs on every driver that knows the device. PTX, for GPUs that
+ * a pack has no machine code for, needs a driver as new as the NVRTC that made it. */
 #define _GNU_SOURCE
 #include "backends/nvrtc.h"
 
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/kernels/pack.h"
 #include "core/library.h"
 #include "core/seams.h"
 
@@ -151,31 +152,33 @@ static int split(const char **words, int room, char *text) {
     return count;
 }
 
-static kiln_status cubin_of(void **cubin, size_t *bytes, nvrtc_program program) {
+static kiln_status result_of(void **result, size_t *bytes, nvrtc_program program, bool ptx) {
     size_t size = 0;
-    int code = nvrtc.cubin_size(program, &size);
+    int code = (ptx ? nvrtc.ptx_size : nvrtc.cubin_size)(program, &size);
     if (code || size == 0)
         return ki_fail_native(KILN_ERR_BUILD, "nvrtc", code, "cuda: NVRTC %s made no machine code (error %d)",
                               version, code);
     void *made = ki_resize(NULL, size);
     if (!made) return ki_fail_nomem(size, "a built kernel");
-    if ((code = nvrtc.cubin(program, made))) {
+    if ((code = (ptx ? nvrtc.ptx : nvrtc.cubin)(program, made))) {
         ki_free(made);
         return ki_fail_native(KILN_ERR_BUILD, "nvrtc", code,
                               "cuda: NVRTC %s: error %d handing out its result", version, code);
     }
-    *cubin = made;
+    *result = made;
     *bytes = size;
     return KILN_OK;
 }
 
-kiln_status ki_nvrtc_compile(void **cubin, size_t *bytes, const char *source, const char *options,
+kiln_status ki_nvrtc_compile(void **result, size_t *bytes, const char *source, const char *options,
                              int architecture) {
     kiln_status status = KILN_OK;
     nvrtc_program program = NULL;
     const char *words[OPTIONS_MAX];
     char target[40];
-    snprintf(target, sizeof target, "--gpu-architecture=sm_%d", architecture);
+    const bool ptx = architecture & KI_PACK_PTX;
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", ptx ? "compute" : "sm",
+             architecture & ~KI_PACK_PTX);
     memcpy(words, always, sizeof always);
     int count = ALWAYS;
     words[count++] = target;
@@ -193,7 +196,7 @@ kiln_status ki_nvrtc_compile(void **cubin, size_t *bytes, const char *source, co
     if ((code = nvrtc.compile(program, count, words)))
         status = compile_failed(program, code);
     else
-        status = cubin_of(cubin, bytes, program);
+        status = result_of(result, bytes, program, ptx);
     nvrtc.destroy(&program);
 done:
     ki_free(text);

@@ -9,9 +9,10 @@
 kiln_status ki_nvrtc_load(int architecture);
 /* "13.0", once loaded. */
 const char *ki_nvrtc_version(void);
-/* *cubin comes from ki_resize and belongs to the caller. options are separated by spaces. ERR_BUILD with the
- * start of the compiler's log. */
-kiln_status ki_nvrtc_compile(void **cubin, size_t *bytes, const char *source, const char *options,
+/* Machine code, or PTX with its final zero where the architecture has the bit KI_PACK_PTX. *result comes from
+ * ki_resize and belongs to the caller. options are separated by spaces. ERR_BUILD with the start of the
+ * compiler's log. */
+kiln_status ki_nvrtc_compile(void **result, size_t *bytes, const char *source, const char *options,
                              int architecture);
 
 #endif

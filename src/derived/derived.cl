@@ -507,4 +507,6 @@ __kernel void rows_list(PARAMETERS(rows_list)) {
 // build ALIKE
 // build ROWS CLASSES=5
 // build ROWS CLASSES=5 START32
+// pack f32 {ALIKE|COUNT_GROUP=1024|PACK|POPULAR|SCAN|SORT|TRANSPOSE|ROWS CLASSES=5}
+// pack f64 {ALIKE|TRANSPOSE}
 #endif

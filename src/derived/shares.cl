@@ -41,4 +41,5 @@ __kernel void shares(PARAMETERS(shares)) {
 /* The variants that differ in text, as the tests build them. */
 // build ENTRIES=32 ROW=4 ALIGNED=8
 // build ENTRIES=32 ROW=4 ALIGNED=8 SHORT_STARTS
+// pack {f32|f64} ENTRIES=32 ROW=4 ALIGNED=8 {|SHORT_STARTS}
 #endif

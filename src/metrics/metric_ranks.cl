@@ -220,4 +220,5 @@ __kernel void rank_area(PARAMETERS(rank_area)) {
 
 /* The variants that differ in text, as the tests build them: of f64 alone, which scores are ranked in. */
 // build GROUP=128 EACH=8
+// pack f64 GROUP=128 EACH=8
 #endif

@@ -267,4 +267,5 @@ __kernel void metric_numbers(PARAMETERS(metric_numbers)) {
 // build CLASSES GROUP=128
 // build DEVIANCES GROUP=128
 // build NUMBERS GROUP=128
+// pack f64 {CLASSES|DEVIANCES|NUMBERS} GROUP=128
 #endif

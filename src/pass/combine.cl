@@ -68,4 +68,5 @@ __kernel void fill(PARAMETERS(fill)) {
 // build INDEX64
 // build BY_COLUMNS
 // build BY_COLUMNS INDEX64
+// pack {f32|f64} {|BY_COLUMNS}
 #endif

@@ -63,6 +63,12 @@ void ki_plan_program(struct ki_programs *programs, const struct ki_plan *plan, c
                     plan_defines(defines, plan, chain));
 }
 
+bool ki_plan_packed(const struct ki_plan *plan, const struct ki_chain *chain) {
+    char defines[KI_DEFINES_MOST];
+    return ki_kernel_packed(chain->X->device, plan->variant->file, chain->X->type,
+                            plan_defines(defines, plan, chain));
+}
+
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     char defines[KI_DEFINES_MOST];

@@ -91,6 +91,8 @@ int ki_power_of_two(int64_t at_least);
 int ki_plan_columns(const struct ki_chain *chain);
 /* Lists the plan's kernel. */
 void ki_plan_program(struct ki_programs *programs, const struct ki_plan *plan, const struct ki_chain *chain);
+/* Whether a pack has it. */
+bool ki_plan_packed(const struct ki_plan *plan, const struct ki_chain *chain);
 /* Builds the pass's kernel and fits the grid to what the device holds at once. */
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain);
 /* Scratch for `partials` bytes and, with a map, the records. */

@@ -155,4 +155,5 @@ __kernel GROUP_OF(128) void mmchain_records(PARAMETERS(mmchain_records)) {
 // build ROWS GROUP=128 VS=32 CURVATURE=0
 // build ROWS GROUP=128 VS=32 CURVATURE=1 INDEX64
 // build RECORDS
+// pack {f32|f64} {RECORDS|ROWS GROUP=128 VS=32 CURVATURE={0|1}}
 #endif

@@ -2,6 +2,7 @@
  * somebody else's is not used, and the user learns it once. Driver and compiler are stubs that compute
  * nothing. A process looks for packs once, so each look is a process of its own. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,9 @@
 #include <unistd.h>
 
 #include "backends/check.h"
+#include "backends/stub.h"
 #include "core/kernels/kernels.h"
+#include "pass/launch.h"
 
 static char folder[] = "/tmp/kiln-pack-XXXXXX", path[128], cache[64];
 static const char programs[] =
@@ -34,18 +37,22 @@ static int finish(void **state) {
 }
 
 /* In a process of its own, as a process finds its compiler once and for all. */
-static void make(const char *architectures, int64_t expected) {
+static void make_of(const char *list, const char *architectures, int64_t expected) {
     const kiln_pack_options options = {
-        .size = sizeof options, .architectures = architectures, .programs = programs, .threads = 2};
+        .size = sizeof options, .architectures = architectures, .programs = list, .threads = 2};
     int status;
     const pid_t child = fork();
     if (child == 0) {
         int64_t built = 0;
         const kiln_status failed = kiln_kernels_build(path, &options, &built);
-        _exit(failed != KILN_OK ? 1 : built != expected ? 2 : 0);
+        _exit(failed != KILN_OK ? 1 : expected && built != expected ? 2 : 0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+static void make(const char *architectures, int64_t expected) {
+    make_of(programs, architectures, expected);
 }
 
 /* What a process saw that asked for a kernel. */
@@ -133,7 +140,13 @@ static void architectures(void **state) {
     make("sm_80", 2); /* machine code of another generation */
     assert_int_equal(in_a_process("-DGROUP=64", NOWHERE).opened, KILN_ERR_DEVICE);
     assert_int_equal(in_a_process("-DGROUP=64", "").built, 1);
-    make(NULL, 4); /* the stub knows two of the usual ones */
+    make(NULL, 4);         /* the stub knows two of the usual ones */
+    make("compute_80", 2); /* the driver's compiler goes on from here */
+    assert_int_equal(in_a_process("-DGROUP=64", NOWHERE).cached, 1);
+    make("sm_80,compute_80,sm_90", 6);
+    assert_int_equal(in_a_process("-DGROUP=64", NOWHERE).cached, 1);
+    make_of("sm_90 rows f32 -DGROUP=64\nsm_80 rows f64 -DGROUP=64\nrows f32 -DGROUP=32", "sm_90", 2);
+    assert_int_equal(in_a_process("-DGROUP=64", NOWHERE).cached, 1);
 }
 
 static void same_bytes(void **state) {
@@ -220,6 +233,88 @@ static void the_cache_folder_may_hold_one(void **state) {
     assert_int_equal(in_a_process("-DGROUP=64", NOWHERE).cached, 1);
 }
 
+/* A pass over X of three rows and so many columns, and its halves: kernels that were built. */
+static int64_t built_for(kiln_device *device, kiln_type type, int64_t cols) {
+    kiln_matrix *X = NULL, *y = NULL, *p = NULL, *w = NULL;
+    kiln_device_statistics before = {.size = sizeof before}, after = before;
+    kiln_device_get_statistics(device, &before);
+    const bool good = kiln_matrix_dense(&X, device, type, 3, cols, NULL) == KILN_OK &&
+                      kiln_matrix_dense(&y, device, type, cols, 1, NULL) == KILN_OK &&
+                      kiln_matrix_dense(&p, device, type, 3, 1, NULL) == KILN_OK &&
+                      kiln_matrix_dense(&w, device, type, cols, 1, NULL) == KILN_OK &&
+                      kiln_mmchain(w, 1, X, NULL, y, 0, NULL) == KILN_OK &&
+                      kiln_mmchain(w, 1, X, p, y, 0, NULL) == KILN_OK &&
+                      kiln_multiply(p, 1, KILN_PLAIN, X, y, 0, NULL) == KILN_OK &&
+                      kiln_multiply(w, 1, KILN_TRANSPOSED, X, p, 0, NULL) == KILN_OK;
+    kiln_device_get_statistics(device, &after);
+    kiln_matrix_free(w);
+    kiln_matrix_free(p);
+    kiln_matrix_free(y);
+    kiln_matrix_free(X);
+    return good ? after.kernels_built - before.kernels_built : -1;
+}
+
+/* Whether the plan of a pass over rows that are not there is one of a pack. */
+static bool packed_plan(kiln_device *device, int64_t rows, int64_t cols, int k) {
+    kiln_matrix X = {.device = device, .type = KILN_F32, .format = KILN_DENSE, .rows = rows, .cols = cols};
+    const struct ki_chain chain = {.kind = KI_CHAIN_FUSED, .alpha = 1, .k = k, .X = &X};
+    struct ki_candidate *list = NULL;
+    int count, chosen;
+    X.nnz = rows * cols;
+    if (ki_chain_candidates(&list, &count, &chosen, &chain) != KILN_OK) return false;
+    const bool packed = ki_plan_packed(&list[chosen].plan, &chain);
+    kiln_free(list);
+    return packed;
+}
+
+/* 0, or the number of what went wrong. */
+static int work_on_any_shape(bool builds) {
+    static const int64_t cols[] = {1, 2, 3, 7, 8, 9, 28, 37, 100, 129, 1000, 1024, 4096, 4097, 20000, 50001};
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    struct stub *driver = library ? dlsym(library, "stub_cuda") : NULL;
+    kiln_device *device = NULL;
+    int wrong = 0;
+    int64_t all = 0;
+    if (!driver || kiln_device_open(&device, "cuda", NULL) != KILN_OK) return 1;
+    for (int type = KILN_F32; type <= KILN_F64 && !wrong; type++)
+        for (size_t i = 0; i < sizeof cols / sizeof *cols && !wrong; i++) {
+            driver->used = 0;
+            const int64_t built = built_for(device, (kiln_type)type, cols[i]);
+            if (built < 0) wrong = 2;
+            all += built;
+        }
+    if (!wrong && (all > 0) != builds) wrong = 3;
+    /* What gains much by a kernel of its own is worth compiling one. */
+    for (int k = 1; k <= 8 && !wrong; k *= 2) {
+        if (packed_plan(device, 20000000, 128, k)) wrong = 4;
+        if (packed_plan(device, 3000, 128, k) == builds) wrong = 5;
+    }
+    kiln_device_close(device);
+    return wrong;
+}
+
+static void see_work(bool builds) {
+    int status;
+    const pid_t child = fork();
+    if (child == 0) _exit(work_on_any_shape(builds));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* Passes over few rows of any width need nothing that the usual pack has not; without one all of them build
+ * something. */
+static void the_usual_pack_serves_any_shape(void **state) {
+    (void)state;
+    see_work(true);
+    snprintf(cache, sizeof cache, "%s/other", folder); /* the first one has what was built */
+    assert_int_equal(setenv("KILN_CACHE_DIR", cache, 1), 0);
+    make_of(NULL, "sm_90", 0);
+    see_work(false);
+    make_of("usual\nrows f32 -DGROUP=64\nusual", "sm_90", 0);
+    assert_int_equal(in_a_process("-DGROUP=64", NOWHERE).cached, 1);
+    see_work(false);
+}
+
 static void refuse(const char *list, const char *architectures_of, const char *why) {
     const kiln_pack_options options = {.programs = list, .architectures = architectures_of};
     assert_fails(KILN_ERR_ARGUMENT, kiln_kernels_build(path, &options, NULL));
@@ -242,6 +337,9 @@ static void bad_lists(void **state) {
     refuse("rows f32 -DGROUP=64", "", "no architecture");
     refuse("rows f32 -DGROUP=64", "sm_90,", "no architecture");
     refuse("rows f32 -DGROUP=64", "ninety", "no architecture");
+    refuse("rows f32 -DGROUP=64", "compute_", "no architecture");
+    refuse("sm_80 rows f32 -DGROUP=64", "sm_90", "for any of these architectures");
+    refuse("sm_80 f32 -DGROUP=64", "sm_80", "does not name a program");
     const kiln_pack_options old = {.programs = "rows f32 -DGROUP=64", .architectures = "sm_70"};
     assert_fails(KILN_ERR_DEVICE, kiln_kernels_build(path, &old, NULL));
     const kiln_pack_options good = {.programs = "rows f32 -DGROUP=64", .architectures = "sm_90"};
@@ -285,6 +383,7 @@ int main(void) {
                                        TEST(damaged_packs_are_not_used),
                                        TEST(packs_of_others_are_not_used),
                                        TEST(the_cache_folder_may_hold_one),
+                                       TEST(the_usual_pack_serves_any_shape),
                                        TEST(bad_lists),
                                        TEST(the_list_of_what_was_built)};
     return cmocka_run_group_tests(tests, NULL, NULL);

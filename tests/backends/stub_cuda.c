@@ -239,7 +239,7 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, cuda_stream on) {
 /* The stub compiler's machine code begins with a word of its own. */
 int cuModuleLoadData(cuda_module *module, const void *image) {
     CALL("cuModuleLoadData");
-    if (strncmp(image, "CUBIN", 5) != 0) return 200;
+    if (strncmp(image, "CUBIN", 5) != 0 && strcmp(image, "PTX") != 0) return 200;
     *module = take(1);
     STUB.live++;
     return 0;

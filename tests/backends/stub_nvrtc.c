@@ -1,5 +1,5 @@
-/* A libnvrtc.so.13 that compiles nothing: its machine code is "CUBIN", and a source with "#error" in it is
- * refused. */
+/* A libnvrtc.so.13 that compiles nothing: its machine code is "CUBIN", its PTX "PTX", and a source with
+ * "#error" in it is refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +71,18 @@ int nvrtcGetCUBINSize(nvrtc_program program, size_t *bytes) {
 int nvrtcGetCUBIN(nvrtc_program program, char *cubin) {
     CALL("nvrtcGetCUBIN");
     memcpy(cubin, "CUBIN", sizeof "CUBIN");
+    return program ? 0 : 4;
+}
+
+int nvrtcGetPTXSize(nvrtc_program program, size_t *bytes) {
+    CALL("nvrtcGetPTXSize");
+    *bytes = sizeof "PTX";
+    return program ? 0 : 4;
+}
+
+int nvrtcGetPTX(nvrtc_program program, char *ptx) {
+    CALL("nvrtcGetPTX");
+    memcpy(ptx, "PTX", sizeof "PTX");
     return program ? 0 : 4;
 }
 

@@ -1,5 +1,6 @@
 /* A kernel is looked for in the device's list, then in packs, then in the disk cache, else it is built:
  * milliseconds once, so a specialised kernel for each shape of a problem costs next to nothing. */
+#define _GNU_SOURCE
 #include "core/kernels/kernels.h"
 
 #include <pthread.h>
@@ -67,12 +68,57 @@ static kiln_status cache_key(char **key, const kiln_device *device, const char *
     return KILN_OK;
 }
 
+/* The SHA-256 of a program's source in hexadecimal. The library's own sources do not change, and each is
+ * hashed once; those of a developer's folder may. */
+static pthread_mutex_t hashing = PTHREAD_MUTEX_INITIALIZER;
+
+static kiln_status source_hash(char hash[65], const kiln_device *device, const char *file, kiln_type type) {
+    enum { ROOM = 128 };
+    static struct {
+        char file[32], hash[65];
+        kiln_type type;
+    } known[ROOM];
+    static int count;
+    const char *folder = secure_getenv("KILN_KERNEL_DIR");
+    const bool lasts = (!folder || !*folder) && strlen(file) < sizeof known->file;
+    kiln_status status = KILN_OK;
+    char *source = NULL;
+    int at = 0;
+    pthread_mutex_lock(&hashing);
+    while (at < count && (!lasts || known[at].type != type || strcmp(known[at].file, file) != 0)) at++;
+    if (at < count) {
+        memcpy(hash, known[at].hash, 65);
+    } else if ((status = ki_kernel_source(&source, device->backend->name, file, type)) == KILN_OK) {
+        ki_sha256_hex(hash, source, strlen(source));
+        if (lasts && count < ROOM) {
+            strcpy(known[count].file, file);
+            memcpy(known[count].hash, hash, 65);
+            known[count++].type = type;
+        }
+    }
+    pthread_mutex_unlock(&hashing);
+    ki_free(source);
+    return status;
+}
+
+bool ki_kernels_packed(const kiln_device *device) {
+    return device->properties.architecture > 0 && ki_pack_serves(device->properties.architecture);
+}
+
+bool ki_kernel_packed(const kiln_device *device, const char *file, kiln_type type, const char *defines) {
+    char hash[65];
+    return ki_kernels_packed(device) && source_hash(hash, device, file, type) == KILN_OK &&
+           ki_pack_lists(device, hash, defines);
+}
+
 /* From a pack; kernel->function stays NULL if none has it that the driver accepts. */
-static kiln_status load_packed(struct ki_kernel *kernel, kiln_device *device, const char *source) {
+static kiln_status load_packed(struct ki_kernel *kernel, kiln_device *device) {
     void *code = NULL;
     size_t bytes = 0;
+    char hash[65];
     if (device->properties.architecture == 0) return KILN_OK;
-    kiln_status status = ki_pack_get(&code, &bytes, device, source, kernel->defines);
+    kiln_status status = source_hash(hash, device, kernel->file, kernel->type);
+    if (status == KILN_OK) status = ki_pack_get(&code, &bytes, device, hash, kernel->defines);
     if (status != KILN_OK || !code) return status;
     status = device->backend->load(device, &kernel->module, &kernel->function, code, bytes, kernel->name,
                                    kernel->defines);
@@ -144,8 +190,9 @@ done:
  * has built the others find in the cache. */
 static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
 
-/* A forked child does not have the thread that may have held it. */
+/* A forked child does not have the thread that may have held them. */
 static void renew(void) {
+    pthread_mutex_init(&hashing, NULL);
     pthread_mutex_init(&building, NULL);
 }
 
@@ -174,9 +221,9 @@ static kiln_status begin(struct making *making, kiln_device *device, const char 
                          kiln_type type, const char *defines) {
     kiln_status status;
     TRY(new_kernel(&making->kernel, file, function, type, defines));
-    TRY(ki_kernel_source(&making->source, device->backend->name, file, type));
-    TRY(load_packed(making->kernel, device, making->source));
+    TRY(load_packed(making->kernel, device));
     if (making->kernel->function) goto done;
+    TRY(ki_kernel_source(&making->source, device->backend->name, file, type));
     if (device->backend->compiler) TRY(device->backend->compiler(device));
     TRY(cache_key(&making->key, device, making->source, making->kernel));
 done:

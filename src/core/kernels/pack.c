@@ -171,6 +171,7 @@ static struct pack *all_packs(void) {
 }
 
 static bool serves(int made_for, int architecture) {
+    if (made_for & KI_PACK_PTX) return made_for - KI_PACK_PTX <= architecture;
     return made_for / 10 == architecture / 10 && made_for <= architecture;
 }
 
@@ -192,7 +193,7 @@ bool ki_pack_trouble(char *text, size_t room) {
     return false;
 }
 
-/* The newest architecture that serves, or NULL. */
+/* The newest architecture that serves, PTX only where there is no machine code, or NULL. */
 static const uint8_t *find(const struct pack *pack, const uint8_t key[32], int architecture) {
     int64_t low = 0, high = pack->rows;
     while (low < high) {
@@ -203,9 +204,12 @@ static const uint8_t *find(const struct pack *pack, const uint8_t key[32], int a
             high = middle;
     }
     const uint8_t *found = NULL;
-    for (; low < pack->rows && !memcmp(pack->index + ROW * low, key, 32); low++)
-        if (serves((int)load(pack->index + ROW * low + ARCHITECTURE, 4), architecture))
-            found = pack->index + ROW * low;
+    for (; low < pack->rows && !memcmp(pack->index + ROW * low, key, 32); low++) {
+        const uint8_t *row = pack->index + ROW * low;
+        const int made_for = (int)load(row + ARCHITECTURE, 4);
+        const bool code_found = found && !(load(found + ARCHITECTURE, 4) & KI_PACK_PTX);
+        if (serves(made_for, architecture) && !(made_for & KI_PACK_PTX && code_found)) found = row;
+    }
     return found;
 }
 
@@ -236,7 +240,16 @@ static void tell(struct pack *pack, const kiln_device *device, const char *troub
         ki_device_message(device, "pack of kernels %.200s not used: %s", pack->path, trouble);
 }
 
-kiln_status ki_pack_get(void **code, size_t *bytes, kiln_device *device, const char *source,
+bool ki_pack_lists(const kiln_device *device, const char *source_hash, const char *options) {
+    const struct pack *pack = all_packs();
+    uint8_t key[32];
+    ki_pack_key(key, source_hash, options);
+    for (int i = 0; i < PACKS; i++)
+        if (pack[i].file >= 0 && find(&pack[i], key, device->properties.architecture)) return true;
+    return false;
+}
+
+kiln_status ki_pack_get(void **code, size_t *bytes, kiln_device *device, const char *source_hash,
                         const char *options) {
     struct pack *pack = all_packs();
     const int architecture = device->properties.architecture;
@@ -246,7 +259,7 @@ kiln_status ki_pack_get(void **code, size_t *bytes, kiln_device *device, const c
         const char *trouble = pack[i].trouble[0] ? pack[i].trouble : NULL;
         if (trouble) tell(&pack[i], device, trouble);
         if (pack[i].file < 0) continue;
-        if (!made) ki_pack_key(key, source, options);
+        if (!made) ki_pack_key(key, source_hash, options);
         made = true;
         const uint8_t *row = find(&pack[i], key, architecture);
         if (!row) continue;
@@ -258,10 +271,8 @@ kiln_status ki_pack_get(void **code, size_t *bytes, kiln_device *device, const c
 }
 
 /* The two are hashed apart: no options can pass for the beginning of a source. */
-void ki_pack_key(uint8_t key[32], const char *source, const char *options) {
-    char hex[65];
-    ki_sha256_hex(hex, source, strlen(source));
-    digest(key, hex, 64, options, strlen(options));
+void ki_pack_key(uint8_t key[32], const char *source_hash, const char *options) {
+    digest(key, source_hash, 64, options, strlen(options));
 }
 
 static int by_program(const void *a, const void *b) {

@@ -196,4 +196,5 @@ __kernel GROUP_OF(GROUP) void cg_settle(PARAMETERS(cg_settle)) {
 /* The variants that differ in text, as the tests build them. */
 // build GROUP=128
 // build GROUP=512 INDEX64
+// pack {f32|f64} GROUP=512
 #endif

@@ -148,4 +148,6 @@ __kernel GROUP_OF(128) void column_sums_finish(PARAMETERS(column_sums_finish)) {
 // build SUMS BS=256 W=2
 // build SUMS BS=256 W=4
 // build FINISH
+// pack {f32|f64} {FINISH|SUMS BS=256 W={1|2}}
+// pack f32 SUMS BS=256 W=4
 #endif

@@ -62,4 +62,5 @@ __kernel void loss_deviance(PARAMETERS(loss_deviance)) {
 /* The variants that differ in text, as the tests build them. */
 // build
 // build DEVIANCE
+// pack {f32|f64} DEVIANCE
 #endif

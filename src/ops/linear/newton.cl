@@ -74,4 +74,5 @@ __kernel void pairs(PARAMETERS(pairs)) {
 // build OP=6 GROUP=128
 // build OP=7 GROUP=128
 // build OP=8 GROUP=128
+// pack {f32|f64} OP={0|1|2|3|4|5|6|7|8} GROUP=128
 #endif

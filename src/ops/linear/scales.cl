@@ -57,4 +57,5 @@ __kernel GROUP_OF(GROUP) void scales(PARAMETERS(scales)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build GROUP=128
+// pack {f32|f64} GROUP=128
 #endif

@@ -597,4 +597,7 @@ __kernel GROUP_OF(GROUP) void assign_sparse(PARAMETERS(assign_sparse)) {
 // build FEW COLS=4 ROWS=4 CHUNK=8 SLAB=512 GROUP=128
 // build FEW COLS=29 ROWS=1 CHUNK=4 SLAB=64 GROUP=128
 // build SPARSE GROUP=64
+// pack {f32|f64} {PREPARE|WANTED ACROSS={1|8}}
+// pack f32 DENSE {TR=8 TC=8|AGAIN TR=4 TC=4} GR=16 GC=16 SLAB=8
+// pack f64 DENSE {|AGAIN} TR=4 TC=4 GR=16 GC=16 SLAB=8
 #endif

@@ -95,4 +95,5 @@ __kernel GROUP_OF(GROUP) void moved_centres(PARAMETERS(moved_centres)) {
 /* The variants that differ in text, as the tests build them. */
 // build ROWS GROUP=128 AT_ONCE=4096
 // build CENTRES GROUP=128
+// pack {f32|f64} {CENTRES GROUP=128|ROWS GROUP=128 AT_ONCE=4096}
 #endif

@@ -15,4 +15,5 @@ __kernel void furthest(PARAMETERS(furthest)) {
 /* The variants that differ in text, as the tests build them. */
 // build
 // build INDEX64
+// pack {f32|f64}
 #endif

@@ -85,4 +85,5 @@ __kernel GROUP_OF(GROUP) void dirichlet(PARAMETERS(dirichlet)) {
 /* The variants that differ in text, as the tests build them. */
 // build GROUP=64
 // build GROUP=64 BOUND
+// pack {f32|f64} GROUP=64 {|BOUND}
 #endif

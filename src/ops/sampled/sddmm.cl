@@ -263,4 +263,5 @@ __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
 // build SAMPLE=1 VS=4 BS=128 Q=3 W=1 R=8 HALVES=2 SHORT_STARTS
 // build JOIN=128
 // build JOIN=128 SHORT_STARTS
+// pack {f32|f64} JOIN=128 {|SHORT_STARTS}
 #endif

@@ -48,4 +48,5 @@ __kernel void combine_from(PARAMETERS(combine_from)) {
 
 // build
 // build INDEX64
+// pack {f32|f64}
 #endif

@@ -46,4 +46,5 @@ __kernel void fill_random(PARAMETERS(fill_random)) {
 /* The variants that differ in text, as the tests build them. */
 // build
 // build INDEX64
+// pack {f32|f64} {|NORMAL}
 #endif

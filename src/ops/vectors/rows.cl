@@ -23,4 +23,5 @@ __kernel GROUP_OF(GROUP) void copy_rows(PARAMETERS(copy_rows)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build GROUP=64
+// pack {f32|f64} GROUP=64
 #endif

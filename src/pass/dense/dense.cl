@@ -246,3 +246,24 @@ __kernel GROUP_OF(256) void mmchain_finish(PARAMETERS(mmchain_finish)) {
 // build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=1 K=4 MAP=3
 // build WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=8 K=1 MAP=2 LOSS=2 FAMILY=0 LINK=0
 #endif
+// One for every width of rows (general_plan of rows.c), with one or several columns of y.
+// pack {f32|f64} FINISH KIND=0 VS=1 BS=1 Q=1 W=1 R=1 K=1
+// pack f32 DENSE KIND={0|1|2} {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512}
+//      {Q=8 W=1 R=4 K=1|Q=8 W=1 R=2 K=2|Q=8 W=1 R=1 K=4|Q=4 W=1 R=1 K=8}
+// pack f32 DENSE KIND=3 {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512} Q=8 W=1 R=4 K=1
+// pack f32 DENSE KIND=0 {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512} Q=8 W=1 R=4 K=1
+//      MAP={0|2 LOSS={1|2|4|5} FAMILY=0 LINK=0|2 LOSS=6 FAMILY={2|3|6|7} LINK=2}
+// pack f32 DENSE KIND=0 {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512}
+//      {Q=8 W=1 R=2 K=2|Q=8 W=1 R=1 K=4|Q=4 W=1 R=1 K=8} MAP={0|1|3}
+// pack f64 DENSE KIND={0|1|2} {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512}
+//      {Q=8 W=1 R=2 K=1|Q=8 W=1 R=1 K=2|Q=4 W=1 R=1 K=4|Q=2 W=1 R=1 K=8}
+// pack f64 DENSE KIND=3 {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512} Q=8 W=1 R=2 K=1
+// pack f64 DENSE KIND=0 {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512} Q=8 W=1 R=2 K=1
+//      MAP={0|2 LOSS={1|2|4|5} FAMILY=0 LINK=0|2 LOSS=6 FAMILY={2|3|6|7} LINK=2}
+// pack f64 DENSE KIND=0 {VS={1|2|4|8|16|32|64|128} BS=128|VS=256 BS=256|VS=512 BS=512}
+//      {Q=8 W=1 R=1 K=2|Q=4 W=1 R=1 K=4|Q=2 W=1 R=1 K=8} MAP={0|1|3}
+// pack {f32|f64} WIDE KIND={0|1|2} VS=512 BS=512 Q=1 W=1 {R=8 K=1|R=4 K=2|R=2 K=4|R=2 K=8}
+// pack {f32|f64} WIDE KIND=3 VS=512 BS=512 Q=1 W=1 R=8 K=1
+// pack {f32|f64} WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=8 K=1
+//      MAP={0|2 LOSS={1|2|4|5} FAMILY=0 LINK=0|2 LOSS=6 FAMILY={2|3|6|7} LINK=2}
+// pack {f32|f64} WIDE KIND=0 VS=512 BS=512 Q=1 W=1 {R=4 K=2|R=2 K=4|R=2 K=8} MAP={0|1|3}

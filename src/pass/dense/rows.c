@@ -116,14 +116,22 @@ static void cost_wide(struct ki_candidate *candidate, const struct ki_chain *cha
     candidate->seconds *= 2; /* X is read twice */
 }
 
-static void offer_wide(struct ki_offers *offers) {
-    const struct ki_chain *chain = offers->chain;
+static struct ki_plan wide_plan(const struct ki_chain *chain) {
     const struct ki_properties *device = &chain->X->device->properties;
     struct ki_plan plan = {.variant = &ki_dense_wide, .C = 1, .Q = 1, .W = 1, .K = ki_plan_columns(chain)};
     plan.VS = plan.BS = (int)ki_min(device->is_gpu ? 512 : 64, device->group_max);
     /* Each step reads and writes all of the group's w, which its rows must be worth. */
     plan.R = plan.K == 1 ? 8 : plan.K == 2 ? 4 : 2;
-    ki_offer(offers, &plan, ki_max(KI_UNIT_THREADS / 2 / plan.BS, 1));
+    return plan;
+}
+
+static int64_t wide_groups(const struct ki_plan *plan) {
+    return ki_max(KI_UNIT_THREADS / 2 / plan->BS, 1);
+}
+
+static void offer_wide(struct ki_offers *offers) {
+    const struct ki_plan plan = wide_plan(offers->chain);
+    ki_offer(offers, &plan, wide_groups(&plan));
 }
 
 const struct ki_variant ki_dense_wide = {.name = "wide",
@@ -132,3 +140,26 @@ const struct ki_variant ki_dense_wide = {.name = "wide",
                                          .define = "WIDE",
                                          .offer = offer_wide,
                                          .cost = cost_wide};
+
+/* ------------------------------------------------------------------------------------------ general */
+
+enum { GENERAL_THREADS = 512 };
+
+static struct ki_plan general_plan(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const int K = ki_plan_columns(chain), held = K * (int)ki_type_bytes(X->type) / 4;
+    struct ki_plan plan = {.variant = &ki_dense_rows, .C = 1, .K = K, .W = 1};
+    plan.Q = held <= 4 ? 8 : 32 / held;
+    plan.R = held <= 4 ? 4 / held : 1;
+    plan.VS = ki_power_of_two(ki_ceil_div(X->cols, plan.Q));
+    plan.BS = (int)ki_max(plan.VS, 128);
+    return plan.VS <= GENERAL_THREADS ? plan : wide_plan(chain);
+}
+
+void ki_offer_general(struct ki_offers *offers) {
+    const struct ki_plan plan = general_plan(offers->chain);
+    const int64_t groups = plan.variant == &ki_dense_rows
+                               ? ki_unit_groups(&plan, offers->chain, registers_of(&plan, offers->chain))
+                               : wide_groups(&plan);
+    if (plan.BS <= offers->chain->X->device->properties.group_max) ki_offer(offers, &plan, groups);
+}

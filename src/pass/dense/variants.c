@@ -1,6 +1,7 @@
 /* The ways of a dense pass, and the choice among their plans by the cost that each is predicted to have. */
 #include "pass/dense/variants.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/seams.h"
@@ -26,12 +27,39 @@ void ki_offer(struct ki_offers *offers, const struct ki_plan *plan, int64_t grou
     offers->count++;
 }
 
+/* Whether a kernel that is there is taken, and none is compiled: where the pass takes a tenth longer with it
+ * at most, or so little that a thousand passes lose less time than compiling takes. */
+static bool serves(double seconds, double best) {
+    static const double compiling = 0.3, passes = 1000;
+    return seconds <= 1.1 * best || (seconds - best) * passes <= compiling;
+}
+
+/* Of the plans that a pack has kernels for, the fastest that serves. The general one comes last in the list,
+ * so that few others are looked up. */
+static void prefer_packed(struct ki_offers *offers) {
+    const struct ki_chain *chain = offers->chain;
+    const double best = offers->best.seconds;
+    double packed = INFINITY;
+    for (int i = offers->count - 1; i >= 0; i--) {
+        const struct ki_candidate *row = &offers->rows[i];
+        if (row->seconds >= packed || !serves(row->seconds, best) || !ki_plan_packed(&row->plan, chain))
+            continue;
+        packed = row->seconds;
+        offers->chosen = i;
+        offers->best = *row;
+    }
+}
+
 /* Beyond a hundred registers the compiler no longer keeps all loads of a step ahead of their use, and the
  * model promises too much: such kernels only serve rows that nothing else does. */
 static void list_plans(struct ki_offers *offers) {
     for (offers->words = 100; offers->words <= 400 && offers->count == 0; offers->words *= 2)
         for (int i = 0; i < VARIANTS - 1; i++) variants[i]->offer(offers);
     if (offers->count == 0) variants[VARIANTS - 1]->offer(offers);
+    if (ki_kernels_packed(offers->chain->X->device)) {
+        ki_offer_general(offers);
+        prefer_packed(offers);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------ layouts */
@@ -107,7 +135,10 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) 
             return KILN_OK;
         }
     struct ki_offers offers = {.chain = chain};
+    if (ki_kernels_packed(chain->X->device) && !(offers.rows = ki_calloc(LIST_MAX * sizeof *offers.rows)))
+        return ki_fail_nomem(LIST_MAX * sizeof *offers.rows, "the candidates");
     list_plans(&offers);
+    ki_free(offers.rows);
     *plan = offers.best.plan;
     kept[next_kept].answered = true;
     memcpy(&kept[next_kept].question, &question, sizeof question);

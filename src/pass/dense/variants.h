@@ -9,7 +9,7 @@
 /* A list of candidates being made for a chain. */
 struct ki_offers {
     const struct ki_chain *chain;
-    struct ki_candidate *rows; /* room for all; NULL to keep the best alone */
+    struct ki_candidate *rows; /* room for all; may be NULL where no pack is there, to keep the best alone */
     struct ki_candidate best;
     int count, chosen;
     int words; /* registers for x, y and w that a thread may have where all of them are held at once */
@@ -22,6 +22,13 @@ void ki_offer(struct ki_offers *offers, const struct ki_plan *plan, int64_t grou
 
 /* The layout that the model predicts to be the fastest. */
 kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain);
+
+/* Offers the one plan of dense.cl for all rows of about so many columns: threads and their loads are powers
+ * of two, and no load is wider than an element. The lines "// pack" of dense.cl are its kernels, one for each
+ * power of two. By the cost model a pass over f32 takes 1.7 times as long on an H200 with one column of y as
+ * with the plan that suits the shape best, a softmax of eight classes 3.5 times: the geometric mean of shapes
+ * from 30,000 x 1 to 250,000 x 50,000. */
+void ki_offer_general(struct ki_offers *offers);
 
 /* ---- what variants share ---- */
 
