@@ -7,7 +7,7 @@ cuSPARSE SpMV + transposed SpMV or a stored transpose (CuPy) for sparse X; on th
 stay on the device there too. Both run the paper's listing 1 (no preconditioner, no intercept) for the same
 number of iterations; the weights are compared.
 
-usage: end_to_end.py --build BUILD [--device cuda|cpu] [--set higgs|kdd2010] [--scale S] [--condition C] [--folder DIR] [--json FILE]
+usage: end_to_end.py --build BUILD [--device cuda|cpu] [--set higgs|kdd2010] [--scale S] [--condition C] [--alone] [--folder DIR] [--json FILE]
 """
 import argparse
 import datetime
@@ -162,7 +162,7 @@ def run_set(options, name, folder):
     row["fused_ms_an_iteration"] = 1e3 * seconds["compute"] / max(result["iterations"], 1)
     ours = model_weights(model)
     for kind, stored in (("composed", False), ("composed_stored_transpose", True)):
-        if stored and (options.device != "cuda" or name == "higgs"):
+        if options.alone or stored and (options.device != "cuda" or name == "higgs"):
             continue
         row[kind] = composed(job, stored)
         theirs = np.load(job["weights"])
@@ -202,6 +202,7 @@ def main():
     parser.add_argument("--type", default="f64", choices=["f32", "f64"])
     parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--tolerance", type=float, default=1e-6)
+    parser.add_argument("--alone", action="store_true", help="without what it is compared with")
     parser.add_argument("--folder", help="where the data go; default: a temporary folder")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
