@@ -29,10 +29,11 @@ static int read_operand(struct product *p, const kiln_matrix **operand, const ch
     struct settings plain = *given;
     plain.format = NULL;
     plain.zero_based = false;
-    if (p->count) run->settings = &plain;
-    const int code = run_read(run, &p->data[p->count], path, type_of(given->type), NULL);
+    kiln_data **data = &p->data[p->count++];
+    if (p->count > 1) run->settings = &plain;
+    const int code = run_read(run, data, path, type_of(given->type), NULL);
     run->settings = given;
-    if (!code) *operand = kiln_data_X(p->data[p->count++]);
+    if (!code) *operand = kiln_data_X(*data);
     return code;
 }
 

@@ -129,6 +129,7 @@ class Products(unittest.TestCase):
                                   (["mmchain", S, B, "--z", narrow], 3, "2 columns, and .*B.csv 3"),
                                   (["mmchain", S, S], 3, "must be dense"),
                                   (["mmchain", S, B, "--beta", "2"], 2, "--beta needs --z"),
+                                  (["mmchain", S, B, "--zero-based"], 2, "no LIBSVM file"),
                                   (["mmchain", S], 2, "kiln: ."),
                                   (["mmchain", S, B, "--alpha", "nan"], 2, "--alpha"),
                                   (["mmchain", S, B, "-o", B], 2, "kiln: ."),
