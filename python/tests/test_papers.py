@@ -1,13 +1,14 @@
 """bench/papers: each of the papers' tables and figures, in its small form on the processor. No figure is
 judged here, but that it is there, that the results behind it are right (a step fails where they are not), and
 what the data must be."""
+import importlib
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -78,12 +79,10 @@ def test_results_differ_by_rounding(found):
 
 
 @pytest.mark.parametrize("zipf", [False, True])
-def test_exact_entries(zipf):
+def test_exact_entries(zipf, monkeypatch):
     """Data with just so many entries at distinct places, chunk by chunk."""
-    sys.path.insert(0, os.fspath(ROOT / "bench" / "figures"))
-    from frame import exact_csr
-    import numpy as np
-    X = exact_csr(1000, 300, 60_001, np.float32, 1, zipf, chunk=64)
+    monkeypatch.syspath_prepend(ROOT / "bench" / "figures")
+    X = importlib.import_module("frame").exact_csr(1000, 300, 60_001, np.float32, 1, zipf, chunk=64)
     assert X.nnz == 60_001 and X.has_canonical_format
     inner = np.delete(np.diff(X.indices), X.indptr[1:-1] - 1)
     assert (inner > 0).all()
