@@ -10,6 +10,91 @@ ARGMIN, GIVEN = 8, 4  # kiln_batch_kind; kiln_init
 WEB = {"Stanford-Web": (281_903, 2_312_497), "Google-Web": (875_713, 5_105_039), "BerkStan-Web": (685_230, 7_600_595)}
 
 
+# The paper's kernels as its Figures 3 and 12 print them, with its switches; k of Figure 3, which it does not define, is -1, and a point's
+# pair with itself is left out.
+PRINTED = r"""
+extern "C" __global__ void mds(const double *data, const double *x, double *result, int n)
+{
+    extern __shared__ double own[]; // the thread's point, where SHARED says so
+    const int gid = blockIdx.x * blockDim.x + threadIdx.x;
+    if (gid >= n) return;
+    for (int c = 0; SHARED && c < WIDTH; c++) own[threadIdx.x * WIDTH + c] = x[gid * WIDTH + c];
+    double row_sum = 0, sum[WIDTH] = {0};
+    for (int j = 0; j < n; j++) {
+        double square = 0;
+        for (int c = 0; c < WIDTH; c++) {
+            const double d = (SHARED ? own[threadIdx.x * WIDTH + c] : x[gid * WIDTH + c]) - x[j * WIDTH + c];
+            square += d * d;
+        }
+        const double b = j == gid ? 0 : data[COLUMNS ? (long)j * n + gid : (long)gid * n + j] / sqrt(square);
+        row_sum += b;
+        for (int c = 0; c < WIDTH; c++) sum[c] += b * x[j * WIDTH + c];
+    }
+    for (int c = 0; c < WIDTH; c++) result[gid * WIDTH + c] = row_sum * x[gid * WIDTH + c] - sum[c];
+}
+extern "C" __global__ void kmeans(const float *matrix, const float *centroids, float *assignment, int n, int k)
+{
+    extern __shared__ float shared[];
+    const int gid = blockIdx.x * blockDim.x + threadIdx.x, lid = threadIdx.x, lz = blockDim.x;
+    float *centres = shared, *points = shared + (CENTRES ? k * WIDTH : 0), least = 0;
+    for (int i = lid; CENTRES && i < k * WIDTH; i += lz) centres[i] = centroids[i];
+    for (int c = 0; SHARED && gid < n && c < WIDTH; c++)
+        points[SPREAD ? lid + lz * c : lid * WIDTH + c] = matrix[COLUMNS ? (long)c * n + gid : (long)gid * WIDTH + c];
+    __syncthreads();
+    if (gid >= n) return;
+    for (int j = 0; j < k; j++) {
+        float distance = 0;
+        for (int c = 0; c < WIDTH; c++) {
+            const float point = SHARED ? points[SPREAD ? lid + lz * c : lid * WIDTH + c] : matrix[COLUMNS ? (long)c * n + gid : (long)gid * WIDTH + c];
+            const float d = (CENTRES ? centres[j * WIDTH + c] : centroids[j * WIDTH + c]) - point;
+            distance += d * d;
+        }
+        if (j == 0 || distance < least) {
+            least = distance;
+            assignment[gid] = (float)j;
+        }
+    }
+}
+"""
+SWITCHES = ("SHARED", "CENTRES", "COLUMNS", "SPREAD")
+MDS_STEPS = {"printed: naive": (), "printed: X(k) in shared memory": ("SHARED",),
+             "printed: and column-major": ("SHARED", "COLUMNS")}
+KMEANS_STEPS = {"printed: A naive": (), "printed: B points in shared memory": ("SHARED",),
+                "printed: C and centroids": ("SHARED", "CENTRES"),
+                "printed: D and column-major": ("SHARED", "CENTRES", "COLUMNS"),
+                "printed: D and shared points so": ("SHARED", "CENTRES", "COLUMNS", "SPREAD")}
+THREADS = 128
+
+
+def printed(run, name, steps, width, arguments, result, shared):
+    """Milliseconds of the paper's kernel with each of its optimisations, and whether the results are `result`; on an NVIDIA GPU with
+    CuPy. arguments(switches): those of the kernel; shared: bytes by switches."""
+    if run.kind != "cuda" or run.lacks("cupy"):
+        run.note("the paper's kernels with each switch are measured on NVIDIA GPUs, through CuPy")
+        return {}
+    import cupy
+    found = {}
+    for series, switches in steps.items():
+        defines = tuple(f"-D{switch}={int(switch in switches)}" for switch in SWITCHES) + (f"-DWIDTH={width}",)
+        kernel = cupy.RawModule(code=PRINTED, options=defines).get_function(name)
+        operands, to = arguments(cupy, switches)
+        blocks = (-(-len(result) // THREADS),)
+
+        def call(kernel=kernel, operands=operands, switches=switches, blocks=blocks):
+            kernel(blocks, (THREADS,), operands, shared_mem=shared(switches))
+
+        call()
+        got, wrong = to.get(), 0.0
+        if name == "kmeans":  # two centres as near as rounding
+            wrong = float((got != result[:, 0]).mean())
+        else:
+            run.right(series, got, result)
+        if wrong > 1e-3:
+            raise RuntimeError(f"{series}: {wrong:.2%} of the labels differ")
+        found[series] = run.milliseconds(call, cupy.cuda.Device().synchronize)
+    return found
+
+
 # ---------------------------------------------------------------------------------------- multi-dimensional scaling
 
 class Layout:
@@ -40,6 +125,15 @@ class Layout:
         kiln.call("times", self.scaled, self.Y, self.row)
         kiln.multiply(self.R, -1.0, self.apart, self.Y, 1.0, self.scaled)
 
+    def printed(self, run, result):
+        n, p = self.Y.shape
+
+        def arguments(cupy, _):
+            to = cupy.empty((n, p))
+            return (cupy.asarray(self.host), cupy.asarray(self.Y.numpy()), to, np.int32(n)), to
+
+        return printed(run, "mds", MDS_STEPS, p, arguments, result, lambda switches: 8 * THREADS * p * ("SHARED" in switches))
+
     def moved_temporaries(self):
         kiln.call("matrix_set", self.D, self.host)
         self.temporaries()
@@ -62,11 +156,11 @@ def fig4(run):
 
 
 @step("iterative.fig5", "MDS with each optimisation, and with its number of iterations", "ms", CARDS, {},
-      "steps without caching, without the restructured step (quotients as an n x n matrix, by single operations), and as it runs; runs of "
-      "kiln_mds of several lengths")
+      "steps without caching, without the restructured step (quotients as an n x n matrix, by single operations), and as it runs; on an "
+      "NVIDIA GPU the paper's kernel, too, with each of its optimisations; runs of kiln_mds of several lengths")
 def fig5(run):
-    run.note("the step reads the distances right of the diagonal only, in tiles that neighbouring threads read side by side; that layout is "
-             "the matrix's own and cannot be switched off, so that the paper's column-major step has no switch")
+    run.note("Kiln's step reads the distances right of the diagonal only, in tiles that neighbouring threads read side by side; its layout "
+             "has no switch, the paper's kernel has")
     for n in points_of(run):
         layout = Layout(run.device, n)
         layout.step()
@@ -74,7 +168,8 @@ def fig5(run):
         layout.temporaries()
         difference = run.right(f"MDS of {n} points", layout.R.numpy(), fused)
         yield row(f"(a) {n:,} points", {"Kiln": run.milliseconds(layout.step), "without reuse": run.milliseconds(layout.temporaries),
-                                        "without reuse and caching": run.milliseconds(layout.moved_temporaries)}, difference=difference)
+                                        "without reuse and caching": run.milliseconds(layout.moved_temporaries),
+                                        **layout.printed(run, fused)}, difference=difference)
         layout.free()
     n = points_of(run)[-1]
     X = run.device.dense(n, 8, "float64").fill_random(1, 0)
@@ -241,6 +336,19 @@ class Points:
         kiln.call("distances", self.apart, self.X, self.C)
         kiln.call("batch_reduce", self.labels, ARGMIN, self.apart, None)
 
+    def printed(self, run, labels):
+        n, p, k = self.shape
+
+        def arguments(cupy, switches):
+            X = self.host.T if "COLUMNS" in switches else self.host
+            to = cupy.empty(n, np.float32)
+            return (cupy.asarray(np.ascontiguousarray(X)), cupy.asarray(self.host[:k]), to, np.int32(n), np.int32(k)), to
+
+        def shared(switches):
+            return 4 * p * (k * ("CENTRES" in switches) + THREADS * ("SHARED" in switches))
+
+        return printed(run, "kmeans", KMEANS_STEPS, p, arguments, labels, shared)
+
     def apart_moved(self):
         kiln.call("matrix_set", self.X, self.host)
         self.apart_assign()
@@ -275,9 +383,10 @@ def counts(run):
 
 @step("iterative.fig13", "K-Means with each optimisation, 2 dimensions, 300 centroids", "ms", CARDS,
       {"local memory over naive, C1060": 1.75, "centroids there, too": 2.6, "column-major there": 2.4},
-      "assignments without reuse (all distances as a matrix, then the least of each row), without caching too, and as it runs")
+      "assignments without reuse (all distances as a matrix, then the least of each row), without caching too, and as it runs; on an NVIDIA "
+      "GPU the paper's kernel, too, with each of its optimisations")
 def fig13(run):
-    run.note("points stay in registers and centroids in on-chip memory in one kernel; the layout there is part of it and has no switch")
+    run.note("Kiln keeps points in registers and centroids in on-chip memory in one kernel, whose layout has no switch; the paper's has")
     for n in counts(run):
         points = Points(run.device, n, 2, 300)
         points.assign()
@@ -287,7 +396,7 @@ def fig13(run):
         if wrong > 1e-3:  # two centres as near as rounding
             raise RuntimeError(f"K-Means of {n} points: {wrong:.2%} of the labels differ")
         values = {"Kiln": run.milliseconds(points.assign), "without reuse": run.milliseconds(points.apart_assign),
-                  "without reuse and caching": run.milliseconds(points.apart_moved)}
+                  "without reuse and caching": run.milliseconds(points.apart_moved), **points.printed(run, labels)}
         peer, milliseconds = library_labels(run, points)
         if peer:
             values[peer] = milliseconds
