@@ -433,6 +433,62 @@ static void long_header(void **state) {
     ki_bytes_free(&text);
 }
 
+/* Entries of many bins in any order, some of them again and again, are what a square of numbers says. */
+static void sums_of_many(void **state) {
+    (void)state;
+    enum { N = 300, ENTRIES = 100000 };
+    static const char *const kinds[] = {"real general", "real symmetric", "real skew-symmetric",
+                                        "pattern general", "pattern symmetric"};
+    static double sum[N][N];
+    static bool there[N][N];
+    char *text = malloc((size_t)ENTRIES * 24 + 200);
+    assert_non_null(text);
+    for (int kind = 0; kind < 5; kind++) {
+        const bool mirrored = kind == 1 || kind == 2 || kind == 4, valued = kind < 3;
+        uint64_t random = 3;
+        size_t size = (size_t)sprintf(text, "%%%%MatrixMarket matrix coordinate %s\n%d %d %d\n", kinds[kind],
+                                      N, N, ENTRIES);
+        memset(sum, 0, sizeof sum);
+        memset(there, 0, sizeof there);
+        for (int e = 0; e < ENTRIES; e++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            int i = (int)(random >> 40) % N, j = (int)(random >> 20 & 0xFFFFF) % (e % 2 ? N : 7);
+            const int value = valued ? (int)(random >> 55) - 100 : 1;
+            if (mirrored && i < j) { /* below the diagonal, where skew-symmetric ones are */
+                const int was = i;
+                i = j;
+                j = was;
+            }
+            if (kind == 2 && i == j) i = (j + 1) % N > j ? j + 1 : j - 1;
+            if (kind == 2 && i < j) {
+                const int was = i;
+                i = j;
+                j = was;
+            }
+            size += (size_t)sprintf(text + size, valued ? "%d %d %d\n" : "%d %d\n", i + 1, j + 1, value);
+            sum[i][j] += value;
+            there[i][j] = true;
+            if (mirrored && i != j) sum[j][i] += kind == 2 ? -value : value;
+            if (mirrored) there[j][i] = true;
+        }
+        const kiln_read_options options = reading_options();
+        struct reading r = read_bytes(ki_read_matrix_market, text, size, &options);
+        if (r.status != KILN_OK) fail_msg("%s: %s", kinds[kind], kiln_last_error()->message);
+        int64_t at = 0;
+        for (int i = 0; i < N; i++) {
+            assert_true(r.table.row_start[i] == at);
+            for (int j = 0; j < N; j++) {
+                if (!there[i][j]) continue;
+                assert_int_equal(r.table.col[at], j);
+                assert_true(((double *)r.table.values)[at++] == sum[i][j]);
+            }
+        }
+        assert_true(r.table.row_start[N] == at && r.table.nnz == at);
+        ki_table_clear(&r.table);
+    }
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(coordinates),
                                        cmocka_unit_test(fields_and_symmetries),
@@ -443,6 +499,7 @@ int main(void) {
                                        cmocka_unit_test(headers_that_lie),
                                        cmocka_unit_test(damaged),
                                        cmocka_unit_test(threads_and_order_do_not_show),
+                                       cmocka_unit_test(sums_of_many),
                                        cmocka_unit_test(quick_lines_are_as_others),
                                        cmocka_unit_test(long_header)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,11 @@
-/* Counting sort by row: count, add up, scatter. Every thread runs over all entries but counts and places only
- * those of its own range of rows, which keeps the order of the entries, needs no atomics and no memory of its
- * own. Files are mostly sorted by row or by column; the scattered rows are then in order, and the sort behind
- * has nothing to do. */
+/* Entries become rows: those in order of their rows stay where they are, and each row is sorted by itself
+ * where its columns are not in order; others are sorted by bins of rows (bins.c). */
 #include "io/coordinate/coordinate.h"
 
 #include <stdatomic.h>
 
 #include "core/threads.h"
+#include "io/coordinate/bins.h"
 #include "io/detect.h"
 #include "io/text.h"
 
@@ -80,37 +79,17 @@ kiln_status ki_entries_note(struct ki_entries *entries, const struct ki_block *b
                : ki_fail_nomem(sizeof *last, "the places of entries");
 }
 
-/* Rows from..to: row_start[r] = number of entries of row r. */
-static void count_rows(const struct job *job, int64_t from, int64_t to) {
-    int64_t *counts = job->table->row_start;
-    const uint64_t width = (uint64_t)(to - from);
-    for (int64_t e = 0; e < job->count; e++) {
-        int64_t r = job->row[e], c = job->col[e];
-        if ((uint64_t)(r - from) < width) counts[r]++;
-        if (job->symmetry != KI_GENERAL && r != c && (uint64_t)(c - from) < width) counts[c]++;
-    }
-}
-
-/* Entry e at (row, col), its value with a sign. */
-static void place(const struct job *job, int64_t row, int64_t col, int64_t e, int sign) {
-    int64_t at = job->table->row_start[row]++;
-    job->table->col[at] = (int32_t)col;
-    if (job->value) job->values[at] = sign * job->value[e];
-}
-
-/* Rows from..to: puts entries where row_start[r] points, which then moves on to the end of the row. */
-static void scatter_rows(const struct job *job, int64_t from, int64_t to) {
-    const uint64_t width = (uint64_t)(to - from);
-    for (int64_t e = 0; e < job->count; e++) {
-        int64_t r = job->row[e], c = job->col[e];
-        if ((uint64_t)(r - from) < width) place(job, r, c, e, 1);
-        if (job->symmetry != KI_GENERAL && r != c && (uint64_t)(c - from) < width)
-            place(job, c, r, e, job->symmetry);
-    }
+/* Of entries in order of their rows: row r begins with the first entry of a row from r on. */
+static void start_rows(void *user, int64_t from, int64_t to) {
+    const struct job *job = user;
+    int64_t *start = job->table->row_start;
+    for (int64_t e = from; e < to; e++)
+        for (int64_t r = e > 0 ? (int64_t)job->row[e - 1] + 1 : 0; r <= job->row[e]; r++) start[r] = e;
 }
 
 /* Rows from..to: sorts where needed. */
-static void sort_rows(struct job *job, int64_t from, int64_t to) {
+static void sort_rows(void *user, int64_t from, int64_t to) {
+    struct job *job = user;
     struct ki_bytes scratch = {0};
     for (int64_t r = from; r < to; r++) {
         int64_t start = job->table->row_start[r], count = job->table->row_start[r + 1] - start, falls = 0,
@@ -129,44 +108,34 @@ static void sort_rows(struct job *job, int64_t from, int64_t to) {
     ki_bytes_free(&scratch);
 }
 
-/* The three loops, on the i-th share of the rows. */
-static void count_share(void *user, int i) {
-    const struct job *job = user;
+/* What is already in order of its rows stays where it is. */
+static void build_in_place(struct job *job) {
+    enum { WORTH_A_THREAD = 1 << 14 };
     const int64_t rows = job->table->rows;
-    count_rows(job, ki_part_begin(rows, i, job->options->threads),
-               ki_part_begin(rows, i + 1, job->options->threads));
-}
-
-static void scatter_share(void *user, int i) {
-    const struct job *job = user;
-    const int64_t rows = job->table->rows;
-    scatter_rows(job, ki_part_begin(rows, i, job->options->threads),
-                 ki_part_begin(rows, i + 1, job->options->threads));
-}
-
-static void sort_share(void *user, int i) {
-    struct job *job = user;
-    const int64_t rows = job->table->rows;
-    sort_rows(job, ki_part_begin(rows, i, job->options->threads),
-              ki_part_begin(rows, i + 1, job->options->threads));
+    ki_parallel_ranges(job->options->threads, job->count, WORTH_A_THREAD, start_rows, job);
+    for (int64_t r = job->count > 0 ? (int64_t)job->row[job->count - 1] + 1 : 0; r <= rows; r++)
+        job->table->row_start[r] = job->count;
+    ki_parallel_ranges(job->options->threads, rows, 1, sort_rows, job);
 }
 
 static void build(struct job *job) {
-    const int threads = job->options->threads;
-    const int64_t rows = job->table->rows;
-    int64_t *row_start = job->table->row_start;
-    ki_parallel(threads, threads, count_share, job);
-    for (int64_t r = 0, sum = 0; r <= rows; r++) {
-        int64_t count = row_start[r];
-        row_start[r] = sum;
-        sum += count;
+    struct ki_binning b = {.row = job->row,
+                           .col = job->col,
+                           .value = job->value,
+                           .count = job->count,
+                           .placed = job->table->nnz,
+                           .symmetry = job->symmetry,
+                           .threads = job->options->threads,
+                           .rows = job->table->rows,
+                           .row_start = job->table->row_start,
+                           .to_col = job->table->col,
+                           .to_value = job->values};
+    if (job->placed) {
+        build_in_place(job);
+        return;
     }
-    if (!job->placed) { /* moves row_start on by one row */
-        ki_parallel(threads, threads, scatter_share, job);
-        memmove(row_start + 1, row_start, (size_t)rows * sizeof *row_start);
-        row_start[0] = 0;
-    }
-    ki_parallel(threads, threads, sort_share, job);
+    job->no_memory = !ki_bin_entries(&b);
+    job->repeats = b.repeats;
 }
 
 static bool is_at(const struct job *job, int64_t e, int64_t row, int64_t col) {

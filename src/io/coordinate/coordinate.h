@@ -43,8 +43,8 @@ kiln_status ki_entries_read(struct ki_entries *entries, struct ki_table *table, 
                             void *reader);
 
 /* Fills a table, whose rows and cols are set, with CSR arrays. Entries at the same place are added up in
- * their order, or the last one counts, or with options->strict are an error. Threads share the work by rows,
- * so their number does not show. */
+ * their order, or the last one counts, or with options->strict are an error. The number of threads does not
+ * show. */
 kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries, enum ki_symmetry symmetry,
                               const kiln_read_options *options);
 

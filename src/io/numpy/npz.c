@@ -78,7 +78,10 @@ kiln_status ki_npz_open(struct ki_npz_array *a, struct ki_npz *s, const char *na
     }
     place.offset = a->member->begin;
     const int64_t most = ki_min(a->member->size, SHORT_MEMBER);
-    TRY(ki_zip_open_member(&a->bytes, &s->zip, a->member, &a->room, &s->left));
+    if (a->unpacked)
+        s->left -= a->member->size;
+    else
+        TRY(ki_zip_open_member(&a->bytes, &s->zip, a->member, &a->room, &s->left));
     begin = a->bytes.memory;
     if (!a->bytes.checked) TRY(begin_stored(&begin, a, s, most));
     TRY(ki_npy_header_size(&a->header, begin, (size_t)most, &place));
@@ -308,11 +311,47 @@ static kiln_status from_columns(struct ki_table *table, const struct ki_npz *s,
     return KILN_OK;
 }
 
+/* The members that hold nearly all of an archive, inflated side by side. */
+struct inflating {
+    struct ki_npz *s;
+    struct ki_npz_array *array[2];
+    const char *name[2];
+    int64_t left[2];
+    kiln_status status[2];
+    struct ki_error_copy error[2];
+};
+
+static void inflate_member(void *of, int i) {
+    struct inflating *x = of;
+    struct ki_npz_array *a = x->array[i];
+    const struct ki_zip_member *member = ki_zip_find(&x->s->zip, x->name[i]);
+    if (!member || member->method != 8) return;
+    x->status[i] = ki_zip_open_member(&a->bytes, &x->s->zip, member, &a->room, &x->left[i]);
+    if (x->status[i] != KILN_OK) ki_error_keep(&x->error[i]);
+    a->unpacked = true;
+}
+
+/* Without a file's indices, or where these are as long as is allowed, there is nothing to do. */
+static kiln_status inflate_side_by_side(struct ki_npz *s) {
+    const struct ki_zip_member *first = ki_zip_find(&s->zip, "indices.npy");
+    struct inflating x = {.s = s,
+                          .array = {&s->indices, &s->data},
+                          .name = {"indices.npy", "data.npy"},
+                          .left = {s->left, s->left}};
+    if (!first || first->size >= s->left) return KILN_OK;
+    x.left[1] -= first->size;
+    ki_parallel(s->options->threads, 2, inflate_member, &x);
+    for (int i = 0; i < 2; i++)
+        if (x.status[i] != KILN_OK) return ki_error_renew(&x.error[i]);
+    return KILN_OK;
+}
+
 static kiln_status read_matrix(struct ki_table *table, bool *finite, struct ki_npz *s) {
     kiln_status status = KILN_OK;
     struct ki_table found = {0};
     TRY(ki_npz_outline(&found.row_start, s));
     found.nnz = found.row_start[s->lines];
+    TRY(inflate_side_by_side(s));
     TRY(read_indices(&found.col, s, found.nnz));
     TRY(read_values(&found.values, finite, s, found.nnz));
     if (s->by_column) {

@@ -15,6 +15,7 @@ struct ki_npz_array {
     int64_t header, count; /* bytes; elements */
     uint32_t crc;          /* of the header, where the member is not checked yet */
     struct ki_bytes room;
+    bool unpacked; /* bytes are known before it is opened */
 };
 
 struct ki_npz {
