@@ -19,6 +19,7 @@ struct FN(pass) {
     int64_t batch, block; /* dense rows taken together, and in a block */
     bool narrow;          /* dense rows within a vector: cpu/narrow.h */
     bool several;         /* columns of y, of a dense X: cpu/several.h */
+    bool tiled;           /* of these, whole vectors: cpu/tiles.h */
     int64_t products;     /* room for those of a block, with a vector behind it */
     int64_t copy;         /* elements in one part's copy of w */
     int64_t
@@ -37,13 +38,19 @@ struct FN(pass) {
 #include "pass/cpu/csr.h"
 #include "pass/cpu/panels.h"
 
+/* Whether a pass goes through tiles. */
+static bool FN(is_tiled)(const struct ki_chain *chain) {
+    return chain->X->format == KILN_DENSE && !FN(is_narrow)(chain) && FN(tiled_chunks)(chain->k) >= 2;
+}
+
 /* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with
  * exponentials want enough rows to fill their vectors. */
 static int64_t FN(dense_block_rows)(const struct ki_chain *chain, int64_t batch) {
     const int64_t little = chain->map == KI_ROW_SCALE ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
     const int64_t bytes = chain->k > 1 && !FN(is_narrow)(chain) ? FN(several_bytes)(chain) : little;
     const int64_t of_a_row = ki_max(chain->X->cols * (int64_t)sizeof(real), 1);
-    const int64_t rows = ki_min(ki_min(bytes / of_a_row, FN(BLOCK_ROWS)), FN(BLOCK_PRODUCTS) / chain->k);
+    const int64_t some = ki_min(ki_min(bytes / of_a_row, FN(BLOCK_ROWS)), FN(BLOCK_PRODUCTS) / chain->k);
+    const int64_t rows = FN(is_tiled)(chain) ? FN(tiled_rows)(chain) : some;
     return ki_max(rows / batch, 1) * batch;
 }
 
@@ -291,6 +298,7 @@ kiln_status FN(chain)(const struct ki_chain *chain) {
     pass.block = FN(dense_block_rows)(chain, pass.batch);
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
     pass.several = dense && pass.k > 1 && !pass.narrow;
+    pass.tiled = FN(is_tiled)(chain);
     const int64_t of_y =
         pass.several ? FN(several_size)(pass.n, pass.k) : pass.k * (dense ? pass.padded : pass.n);
     if (copies) pass.copy = ki_ceil_div(of_y, 64) * 64;

@@ -46,6 +46,7 @@ static void dense(struct problem_list *list) {
     add_dense(list, 30000, 1, 1);
     add_dense(list, 1500, 300, 1);
     add_dense(list, 3001, 28, 8);
+    for (int k = 20; k <= 44; k += 4) add_dense(list, 131, k == 32 ? 403 : 67, k); /* tiles of vectors */
     add_dense(list, 45, 7, 1030); /* a row's products are more than a block's usually */
     /* Several turns of the rings that GPUs keep: of narrow rows, of rows that warps share, and of rows over
      * teams. */

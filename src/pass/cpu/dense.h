@@ -254,7 +254,8 @@ static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tal
     FN(vmask) mask = FN(first_lanes)(n - (pass->padded - LANES));
     const int64_t direct = n > 0 ? ki_min(end, rows - ki_ceil_div(pass->padded, n) + 1) : 0;
     int64_t row = first;
-    if (pass->chain->kind == KI_CHAIN_FUSED) row = FN(walk_range)(pass, tally, w, first, direct, mask);
+    if (pass->chain->kind == KI_CHAIN_FUSED && !pass->tiled)
+        row = FN(walk_range)(pass, tally, w, first, direct, mask);
     for (int64_t count; row < direct; row += count) {
         count = ki_min(pass->block, direct - row);
         FN(dense_block)(pass, tally, w, row, count, x + row * n, mask);

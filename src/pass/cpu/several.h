@@ -203,20 +203,23 @@ NEVER_INLINE void FN(several_slice)(struct FN(several) * s, int64_t count) {
 #undef PIECES
 }
 
+#include "pass/cpu/tiles.h"
+
 /* `count` rows: w += q^T now, and ahead = next y. */
 static void FN(several_rows)(const struct FN(pass) * pass, real *w, const real *q, const real *now,
                              real *ahead, const real *next, int64_t count) {
     const int64_t n = pass->n, k = pass->k, most = FN(GROUPS) * FN(GROUP);
+    const int64_t tiled = pass->tiled ? FN(tiled_chunks)(k) * LANES : 0;
     struct FN(several) s;
     s.pass = pass;
     s.w = w;
-    for (int64_t row = 0; row < count; row += most) {
+    for (int64_t row = 0; row < count && tiled < k; row += most) {
         s.now = now ? now + row * n : NULL;
         s.next = next ? next + row * n : NULL;
         s.q = now ? q + row * k : NULL;
         s.ahead = next ? ahead + row * k : NULL;
         /* the last chunk's first, as it may reach into the next row's */
-        for (int64_t first = (k - 1) / LANES * LANES; first >= 0; first -= LANES) {
+        for (int64_t first = (k - 1) / LANES * LANES; first >= tiled; first -= LANES) {
             s.chunk = FN(chunk_of)(n, k, first);
             const int64_t rest = n - (s.chunk.vectors - 1) * s.chunk.pieces;
             for (int i = 0; i < LANES; i++) s.mask[i] = i % s.chunk.pieces < rest ? (real_bits)-1 : 0;
@@ -226,4 +229,6 @@ static void FN(several_rows)(const struct FN(pass) * pass, real *w, const real *
             }
         }
     }
+    if (tiled && next) FN(tiled_products)(pass, ahead, next, count);
+    if (tiled && now) FN(tiled_scatter)(pass, w, q, now, count);
 }
