@@ -301,10 +301,58 @@ def plot_papers(path):
         yield f"-{name}", bars(f"{name}: {found['title']}", groups, unit, f"{noted(found)}, {found['scale']} size")
 
 
+def strips(title, panels, note):
+    """A line for each kind, a dot for each cell, left and right; panels: [(heading, dots, mark)], dots:
+    [(kind, ratio, whether it stands out, label)]. The axes are logarithmic, from 1/32 to 32."""
+    kinds = list(dict.fromkeys(kind for _, dots, _ in panels for kind, *_ in dots))
+    width, left, top, step = 980, 210, 76, 20
+    drawing = Drawing(width, top + step * len(kinds) + 58)
+    drawing.text(16, 24, title, size=16)
+    bottom = top + step * len(kinds)
+    for i, kind in enumerate(kinds):
+        drawing.text(left - 10, top + step * i + 15, kind, "end", size=12)
+        drawing.line(left, top + step * i + 10, width - 20, top + step * i + 10)
+    for p, (heading, dots, mark) in enumerate(panels):
+        begin, room = left + p * 385, 365
+        at = lambda ratio: begin + room * (math.log2(min(max(ratio, 1 / 32), 32)) + 5) / 10
+        drawing.text(begin, 52, heading, size=13)
+        for exponent in range(-5, 6, 2):
+            ratio = 2.0 ** exponent
+            drawing.line(at(ratio), top, at(ratio), bottom)
+            drawing.text(at(ratio), bottom + 16, f"{ratio:g}" if ratio >= 1 else f"1/{1 / ratio:g}", "middle",
+                         11)
+        drawing.line(at(mark), top - 6, at(mark), bottom, 'stroke="currentColor" stroke-dasharray="3 3"')
+        for kind, ratio, stands, label in dots:
+            drawing.dot(at(ratio), top + step * kinds.index(kind) + 10, COLOURS[1 if stands else 0], label)
+    drawing.text(16, bottom + 42, note, size=13)
+    return drawing.svg()
+
+
+def plot_map(path):
+    """A map (bench/peers/map.py)."""
+    data = load(path)
+    fits, peers = [], []
+    for row in data["rows"]:
+        verb, timed = row["cell"]["verb"], "seconds" in row
+        fit = timed and "iterations" in row
+        if fit and row["passes"] > 0 and row["seconds"] > 0.002:
+            times = row["seconds"] / (row["passes"] * row["pass_seconds"])
+            fits.append((verb, times, times > 1.5, f"{row['name']}: {times:.2f}"))
+        for ours, theirs, who in (("seconds", "peer_seconds", "peer"),
+                                  ("pass_seconds", "composed_seconds", "composed")):
+            if timed and theirs in row:
+                times = row[theirs] / row[ours]
+                peers.append((verb, times, times < 1, f"{row['name']}: {row[who]} {times:.2f}"))
+    panels = [("a fit's time over its passes", fits, 1.5),
+              ("times faster than a peer, or a composed pass", peers, 1)]
+    yield "", strips(f"A map of speed, {len(data['rows'])} cells", panels, noted(data))
+
+
 KINDS = [("papers-*.json", plot_papers), ("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense),
          ("*-dense-opencl.json", plot_dense), ("*[0-9]-sparse.json", plot_sparse),
          ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("cpu*-logreg.json", plot_peers),
-         ("*-end-to-end*.json", plot_end_to_end), ("*-overheads.json", plot_overheads)]
+         ("*-map.json", plot_map), ("*-end-to-end*.json", plot_end_to_end),
+         ("*-overheads.json", plot_overheads)]
 
 
 def current(folder, figures):

@@ -195,10 +195,35 @@ def speed(results):
               "scikit-learn")
 
 
+def spread(values):
+    """The median and the largest of some ratios."""
+    ordered = sorted(values)
+    return [f"{ordered[len(ordered) // 2]:.2f}", f"{ordered[-1]:.2f}"] if ordered else ["", ""]
+
+
+def map_of(results, file):
+    """A row for each verb of a map (bench/peers/map.py)."""
+    yield ["verb", "cells", "without a time", "fit / passes, median", "largest", "peer / Kiln, median",
+           "least", "cells that stand out"], 1
+    rows = load(results, file)["rows"]
+    for verb in dict.fromkeys(row["cell"]["verb"] for row in rows):
+        here = [row for row in rows if row["cell"]["verb"] == verb]
+        timed = [row for row in here if "seconds" in row]
+        fits = [row["seconds"] / (row["passes"] * row["pass_seconds"]) for row in timed
+                if row["passes"] > 0 and row["seconds"] > 0.002 and "iterations" in row]
+        ours = [row[theirs] / row[our] for row in timed for our, theirs in
+                (("seconds", "peer_seconds"), ("pass_seconds", "composed_seconds"))
+                if theirs in row and ("iterations" in row) == (our == "seconds")]
+        least = f"{min(ours):.2f}" if ours else ""
+        yield [verb, str(len(here)), str(len(here) - len(timed)), *spread(fits), spread(ours)[0], least,
+               str(sum(bool(row["found"]) for row in here))], 0
+
+
 TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps,
           "h200-applications": applications, "cpu2": cpu, "cpu2-models": models, "cpu2-python": python,
           "cpu2-python-cv": lambda results: python(results, "cpu2-python-cv.json"),
           "cpu2-python-intelex": lambda results: python(results, "cpu2-python-intelex.json"),
+          "cpu1-map": lambda results: map_of(results, "cpu1-map.json"),
           "python-calls": python_calls, "h200-python": gpu_python}
 
 

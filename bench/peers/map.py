@@ -1,27 +1,29 @@
 #!/usr/bin/env python3
 """A map of speed: every estimator and operation over a grid of shapes, on one device.
 
-A cell is a verb with rows, columns, a width (columns of y, targets, classes, clusters or factors), a share of
-nonzeros and a type. Cells are drawn by a seed from the grid: in turn one of each verb, so that a map that is
-not finished knows something of every verb. The grid's cells are bounded by their bytes and by the arithmetic
-that they are expected to take. What is measured of a cell:
+A cell is a verb with rows, columns, a width (columns of y, targets, classes, clusters or factors), a share
+of nonzeros and a type. Cells are drawn by a seed from the grid: in turn one of each verb, so that a map that
+is not finished knows something of every verb. The grid's cells are bounded by their bytes and by the
+arithmetic that they are expected to take. What is measured of a cell:
 
-  seconds          a fit from call to return, X on the device; the least of up to three after a first one
+  seconds          a fit from call to return, X on the device; the least of some after a first one
   passes           walks over X, as the report counts them
-  pass_seconds     one such walk by itself: mmchain of as many columns, the nearest of as many centres, sampled
-                   products of as many factors, a Guttman step
+  pass_seconds     one such walk by itself: mmchain of as many columns, the nearest of as many centres,
+                   sampled products of as many factors, a Guttman step
   composed_seconds the walk made of NumPy's or SciPy's products, of PyTorch's on a CUDA device
-  peer_seconds     a whole fit by another package: scikit-learn (liblinear behind it), implicit; cuML on a CUDA
-                   device. With its default tolerances, or as many iterations
+  peer_seconds     a whole fit by another package: scikit-learn (liblinear behind it), implicit; cuML on a
+                   CUDA device. With its default tolerances, or as many iterations
 
 A cell stands out where seconds > 1.5 passes pass_seconds, where a walk is slower than the composed one, or a
 fit than the peer's. What is below 2 ms is not judged by its passes: calls count there.
 
-usage: map.py [--device D] [--json FILE] [--limit SECONDS] [--seed N] [--cells N] [--only VERB...] [--show]
+usage: map.py [--device D] [--json FILE] [--limit SECONDS] [--seed N] [--cells N] [--only VERB...] [--busy]
+              [--show]
 
 The JSON is continued: cells that it has are not measured again. --show prints what stands out in it, and
-measures nothing. A cell is measured in a process of its own, which ends where it takes too long; its peer then
-has no time. Goes through the Python package (PYTHONPATH, KILN_LIBRARY); peers that are not installed are left out.
+measures nothing. A cell is measured in a process of its own, which ends where it takes too long; its peer
+then has no time. Goes through the Python package (PYTHONPATH, KILN_LIBRARY); peers that are not installed
+are left out.
 """
 import argparse
 import datetime
@@ -76,7 +78,7 @@ TARGETED = ("LinearRegression", "Ridge", "Lasso", "LogisticRegression", "softmax
             "PoissonRegressor", "GammaRegressor")
 OPERATIONS = ("mmchain", "multiply", "multiply transposed", "sddmm", "spmm", "batch_reduce", "batch_scale")
 ITERATIONS = 10  # of what is measured by its iterations
-LIMITS = {"cpu": {"bytes": 400e6, "flops": 1e11, "entries": 2e6, "scores": 1e7, "cell": 10},
+LIMITS = {"cpu": {"bytes": 400e6, "flops": 4e10, "entries": 2e6, "scores": 1e7, "cell": 15},
           "gpu": {"bytes": 20e9, "flops": 5e13, "entries": 3e7, "scores": 2e8, "cell": 30}}
 PATIENCE, LITTLE = 1.5, 0.002
 LEAST = 50_000  # entries of X: below, calls count
@@ -110,20 +112,22 @@ def fits(cell, walks, limits):
             and (cell["verb"] not in ("softmax", "KMeans") or m >= 4 * k))
 
 
-# ------------------------------------------------------------------------------------------- a cell, in a child
+# ---------------------------------------------------------------------------------------- a cell, in a child
 
 class Work:
     """A cell's operands on the device, and for the peers."""
 
-    def __init__(self, cell, device):
+    def __init__(self, cell, device, clock):
         import kiln
         import numpy as np
+        self.clock = clock
         self.np, self.kiln, self.cell, self.device = np, kiln, cell, kiln.device(device)
         self.rng = np.random.default_rng([cell[key] for key in ("rows", "cols", "width")])
         self.m, self.n, self.k = cell["rows"], cell["cols"], cell["width"]
         self.dtype = np.float32 if cell["type"] == "f32" else np.float64
         self.X = self.sparse() if cell["share"] < 1 else self.normal(self.m, self.n)
         self.Y = self.normal(self.n, self.k)
+        self.keep = []  # what C structures point to
 
     def normal(self, rows, cols, seed=1):
         """Normal numbers, made on the device."""
@@ -173,21 +177,20 @@ class Work:
         """X for a peer on the CPU."""
         return self.X.numpy()
 
-    def timed(self, call, repeats=3, patience=2.0):
-        """Least seconds of a few calls after a first one, and what the last returned."""
-        result, best, began = call(), math.inf, time.perf_counter()
+    def timed(self, call, least=3, most=30, patience=0.6):
+        """Least seconds of some calls after a first one, which prepares and builds: short ones are repeated
+        more often, as what else a machine does falls between them."""
+        call()
         self.device.synchronize()
-        once = time.perf_counter() - began
-        if once > patience:
-            return once, result
-        for _ in range(repeats):
-            start = time.perf_counter()
-            result = call()
+        times, began = [], time.perf_counter()
+        while len(times) < most and (len(times) < least or time.perf_counter() - began < patience):
+            start = self.clock()
+            call()
             self.device.synchronize()
-            best = min(best, time.perf_counter() - start)
-            if time.perf_counter() - began > 2 * patience:
+            times.append(self.clock() - start)
+            if times[-1] > 2:
                 break
-        return best, result
+        return min(times)
 
 
 def model_of(work):
@@ -233,12 +236,14 @@ def walk_of(work):
         sums, totals = work.kiln.Matrix.empty(device, (work.k, work.n), work.dtype), ffi.new("double[]",
                                                                                              2 * work.k)
         wanted = struct("kiln_assignment", sums=sums.pointer, totals=totals)
+        work.keep += [start, sums, totals]
         return lambda: device.call(lib.kiln_assign, wanted, X.pointer, start.pointer, ffi.NULL)
     if verb in ("ALS", "SFA", "NMF", "LatentDirichletAllocation", "sddmm"):
         A, B = work.normal(work.m, work.k), work.Y
         if verb == "sddmm":
             return lambda: kiln.sddmm(X, A, B)
         into = kiln.Matrix.empty(device, (work.m, work.k), work.dtype)
+        work.keep += [A, B]
         sample = struct("kiln_sample", kind=lib.KILN_SAMPLE_TIMES, S=X.pointer, A=A.pointer, B=B.pointer)
         return lambda: device.call(lib.kiln_sddmm_multiply, into.pointer, ffi.NULL, 1.0, lib.KILN_PLAIN,
                                    sample, 0.0, ffi.NULL)
@@ -246,6 +251,7 @@ def walk_of(work):
         made = [kiln.Matrix.empty(device, shape, kind) for shape, kind in
                 (((work.m, work.k), work.dtype), ((1, 4), work.np.float64 if device.has_f64 else work.dtype))]
         layout = work.normal(work.m, work.k, 2)
+        work.keep += [made, layout]
         step = struct("kiln_guttman", R=made[0].pointer, sums=made[1].pointer, Y=layout.pointer, D=X.pointer)
         return lambda: device.call(lib.kiln_guttman_step, step)
     other = work.normal(work.m, work.k, 3) if verb == "multiply transposed" else None
@@ -258,7 +264,7 @@ def walk_of(work):
 
 
 def composed_of(work, cuda):
-    """The walk as users of NumPy or PyTorch would write it: its name and the call; None where there is none."""
+    """The walk as users of NumPy or PyTorch would write it: its name and the call; None: there is none."""
     verb, sparse = work.cell["verb"], work.cell["share"] < 1
     if cuda:
         if not importlib.util.find_spec("torch"):
@@ -314,8 +320,8 @@ def peer_of(work, y, cuda):
         from implicit.als import AlternatingLeastSquares
         X = work.host()
         return "implicit", lambda: AlternatingLeastSquares(
-            factors=k, iterations=ITERATIONS, dtype=work.dtype, random_state=0, num_threads=work.device.threads
-        ).fit(X, show_progress=False)
+            factors=k, iterations=ITERATIONS, dtype=work.dtype, random_state=0,
+            num_threads=work.device.threads).fit(X, show_progress=False)
     if not importlib.util.find_spec("sklearn"):
         return None
     from sklearn import cluster, decomposition, linear_model, manifold, svm
@@ -373,26 +379,27 @@ def dissimilarities(work):
     return cdist(points, points).astype(work.dtype)
 
 
-def measure(cell, device, tell):
+def measure(cell, device, clock, tell):
     """Tells what is known of the cell, part by part; the last part is the peer's, which may take long."""
-    work = Work(cell, device)
+    work = Work(cell, device, clock)
     tell({"device": f"{work.device.description}"})
     verb, cuda, row = cell["verb"], device.startswith("cuda"), {}
     y = work.target() if verb in TARGETED else None
     if verb == "MDS":
         work.X = work.kiln.matrix(dissimilarities(work), work.device)
     with work.kiln.results_on_device():
-        row["pass_seconds"], _ = work.timed(walk_of(work))
+        row["pass_seconds"] = work.timed(walk_of(work))
     if verb in ("pagerank", "hits"):
         rank = getattr(work.kiln, verb)
-        row["seconds"], found = work.timed(lambda: rank(work.X, device=work.device))
-        report = found.report
+        found = []
+        row["seconds"] = work.timed(lambda: found.append(rank(work.X, device=work.device)))
+        report = found[-1].report
     elif verb in OPERATIONS:
         row["seconds"], report = row["pass_seconds"], None
     else:
         model = model_of(work)
-        row["seconds"], _ = work.timed((lambda: model.fit(work.X)) if y is None else
-                                       (lambda: model.fit(work.X, y)))
+        row["seconds"] = work.timed((lambda: model.fit(work.X)) if y is None else
+                                    (lambda: model.fit(work.X, y)))
         report = model.report_
     row["passes"] = 1 if report is None else report.passes
     if report is not None:
@@ -405,18 +412,17 @@ def measure(cell, device, tell):
             continue
         tell({part: made[0]})
         sync = __import__("torch").cuda.synchronize if cuda else None
-        seconds, _ = work.timed(lambda: (made[1](), sync and sync()))
-        tell({f"{part}_seconds": seconds})
+        tell({f"{part}_seconds": work.timed(lambda: (made[1](), sync and sync()), least=1)})
 
 
-def child(cell, device, pipe):
+def child(cell, device, clock, pipe):
     """Tells of the cell through the pipe, a line each part, and ends."""
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what packages print is no row
     out = os.fdopen(pipe, "w", buffering=1)
     tell = lambda part: print(json.dumps(part), file=out)
     try:
-        measure(cell, device, tell)
+        measure(cell, device, clock, tell)
     except Exception as error:  # a finding, and the next cell may not fail
         tell({"error": f"{type(error).__name__}: {error}"[:300]})
     tell({"done": True})
@@ -425,14 +431,14 @@ def child(cell, device, pipe):
 
 # ------------------------------------------------------------------------------------------------- the parent
 
-def measured(cell, device, most):
-    """What a child tells of a cell within `most` seconds. One that knows the fit's time has as long as ten fits
-    take for the rest: a peer that takes longer has lost."""
+def measured(cell, device, clock, most):
+    """What a child tells of a cell within `most` seconds. One that knows the fit's time has as long as twenty
+    fits take for the rest: a peer that takes longer has lost."""
     reads, writes = os.pipe()
     kid = os.fork()
     if kid == 0:
         os.close(reads)
-        child(cell, device, writes)
+        child(cell, device, clock, writes)
     os.close(writes)
     row, rest, until, known = {}, b"", time.monotonic() + most, False
     while "done" not in row:
@@ -498,6 +504,8 @@ def main():
     parser.add_argument("--cells", type=int, default=300)
     parser.add_argument("--only", nargs="*", default=[], metavar="VERB")
     parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--busy", action="store_true", help="seconds of the processor: for one thread of a "
+                        "machine that others use, too")
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     data = {"rows": []}
@@ -506,6 +514,7 @@ def main():
             data = json.load(file)
     if not options.show:
         fill(data, options)
+        write(data, options.json)
     show(data)
     return 0
 
@@ -518,13 +527,14 @@ def fill(data, options):
             importlib.import_module(package)  # once for all children
     end = time.monotonic() + options.limit
     limits = LIMITS["cpu" if options.device == "cpu" else "gpu"]
-    data |= {"date": datetime.date.today().isoformat(), "commit": options.commit, "seed": options.seed}
+    data |= {"date": datetime.date.today().isoformat(), "commit": options.commit, "seed": options.seed,
+             "clock": "processor" if options.busy else "wall"}
     known = [row["cell"] for row in data["rows"]]
     for cell in cells(limits, options.seed, options.cells, options.only):
         most = min(limits["cell"], end - time.monotonic())
         if cell in known or most < 2:
             continue
-        row = measured(cell, options.device, most)
+        row = measured(cell, options.device, time.process_time if options.busy else time.perf_counter, most)
         if "cut_off" in row and most < limits["cell"]:
             break  # this run's time was over
         data["device"] = row.pop("device", data.get("device", options.device))
@@ -536,6 +546,8 @@ def fill(data, options):
 
 def write(data, path):
     """A row a line, so that what has changed can be seen."""
+    for row in data["rows"]:
+        row["name"], row["found"] = name(row["cell"]), [words for _, words in judged(row)]
     head = json.dumps({key: value for key, value in data.items() if key != "rows"})[:-1]
     with open(path + ".part", "w", encoding="utf-8") as file:
         file.write(head + ', "rows": [\n' + ",\n".join(json.dumps(row) for row in data["rows"]) + "\n]}\n")
