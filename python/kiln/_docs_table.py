@@ -111,6 +111,7 @@ biases | bool or None | Whether rows and columns have a bias. None: of ratings.
 counted | bool | Whether the penalty counts once for each entry of a row.
 steps | int or None | Steps of "cg" a row, or of "ccd" a factor. None: 3.
 damping | float or None | What is added to the counts that biases are means of.
+pagerank.layout | str | Of the links: "csr", "hybrid" (ELLPACK and CSR), "balanced" or "auto".
 pagerank.damping | float | The share of the scores that follows links.
 prior | str or None | "gamma" (GaP), or None.
 shape, rate | float or None | Of the gamma prior. None: 1.1 and 1.

@@ -64,7 +64,8 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
              dangling: Any = "personalized", source: str | None = None, target: str | None = None,
              weight: str | None = None, undirected: bool = False, tol: float | None = None,
              max_iter: int | None = None, iterations: int | None = None, start: Any = None,
-             device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> Ranking:
+             layout: str = "auto", device: str | Device = "auto", verbose: int = 0,
+             callback: Callback | None = None) -> Ranking:
     """PageRank of a graph.
 
     G: a graph of networkx or igraph; an adjacency matrix (n, n), where row i links to column j (NumPy, SciPy,
@@ -81,8 +82,9 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
 
     personalize: by node, as a dict, or as a Series or frame of pandas by its index, where other nodes have 0;
     or an array (n,) or (n, k), one ranking for each column. dangling: "personalized", "uniform", or where
-    nodes without links lead, by node or an array (n,). start: by node or an array. scores add up to 1;
-    report.figures has "error_bound".
+    nodes without links lead, by node or an array (n,). start: by node or an array. layout of the
+    links: "csr", "hybrid", "balanced", or "auto", which takes what is predicted to be the fastest. scores
+    add up to 1; report.figures has "error_bound".
     """
     graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected,
                   unweighted=unweighted)
@@ -91,7 +93,8 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     teleport = beside(a, personalize)
     options = algorithm_options("pagerank", {
         "damping": damping, "unweighted": unweighted, "tolerance": tol, "max_iterations": max_iter,
-        "iterations": iterations, "personalize": teleport, "warm_start": start is not None})
+        "iterations": iterations, "layout": choice("pagerank", "layout", layout), "personalize": teleport,
+        "warm_start": start is not None})
     sink = None
     if not isinstance(dangling, str):
         sink = beside(a, graph.vector(dangling, "dangling"))

@@ -59,6 +59,18 @@ def test_batches():
                                flat * np.repeat([1, 2, 3], np.diff(offsets)))
 
 
+def test_layouts_of_pagerank():
+    """The same ranks in each layout of the links, to the bound that each run tells."""
+    A = scipy.sparse.random(300, 300, 0.02, random_state=1, format="csr")
+    runs = [kiln.pagerank(A, tol=1e-12, layout=layout, device="cpu")
+            for layout in ("auto", "csr", "hybrid", "balanced")]
+    for run in runs[1:]:
+        bound = run.report.figures["error_bound"] + runs[0].report.figures["error_bound"]
+        assert np.abs(run.scores - runs[0].scores).sum() <= bound + 1e-13
+    with pytest.raises(ValueError, match="layout must be 'auto' or one of"):
+        kiln.pagerank(A, layout="ell", device="cpu")
+
+
 def test_pagerank():
     graph = networkx.gnp_random_graph(120, 0.03, seed=1, directed=True)
     A = networkx.to_scipy_sparse_array(graph, format="csr", dtype=float)
