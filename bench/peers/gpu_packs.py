@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole commands on a GPU as on a new machine: with empty caches (Kiln's and the driver's), with what the
-first run has kept, and with empty caches and a pack of the kernels that all of them have built, once more
-without NVRTC. Of each: seconds from start to end, kernels that were built, seconds of building or loading
+first run has kept, and with empty caches and a pack: of the kernels that all of them have built, with NVRTC and
+without, and of the usual kernels, which know nothing of these shapes. Of each: seconds from start to end, kernels that were built, seconds of building or loading
 them. The census counts programs, and those that differ between shapes of one command.
 
 usage: gpu_packs.py --build FOLDER [--device cuda] [--arch sm_90] [--shrink N] [--json FILE] [--commit TEXT]
@@ -90,6 +90,12 @@ def census(tool, folder, device, name, caches):
             "only the other's": sorted(other - first)}
 
 
+def packed(tool, pack, arch, more):
+    start = time.perf_counter()
+    subprocess.run([tool, "kernels", "build", *more, "--arch", arch, "-o", pack], check=True)
+    return {"seconds": time.perf_counter() - start, "bytes": pack.stat().st_size}, pack
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", required=True)
@@ -110,20 +116,23 @@ def main():
                          "programs": len(programs(tool, caches[name]))})
         every = sorted({line for cache in caches.values() for line in programs(tool, cache)})
         (folder / "programs.txt").write_text("\n".join(every) + "\n", encoding="ascii")
-        start, pack = time.perf_counter(), folder / "all.pack"
-        subprocess.run([tool, "kernels", "build", "--programs", folder / "programs.txt", "--arch",
-                        options.arch, "-o", pack], check=True)
-        packing = {"programs": len(every), "seconds": time.perf_counter() - start,
-                   "bytes": pack.stat().st_size, "list": every}
+        (packing, pack), (usual, usual_pack) = (
+            packed(tool, folder / name, options.arch, more)
+            for name, more in (("all.pack", ["--programs", folder / "programs.txt"]), ("usual.pack", [])))
+        packing |= {"programs": len(every), "list": every}
         for i, row in enumerate(rows):
             command = COMMANDS[row["command"]]
             row["packed"] = run(tool, folder, options.device, command, folder / f"new{i}",
                                 KILN_KERNEL_PACK=str(pack))
             row["without NVRTC"] = run(tool, folder, options.device, command, folder / f"bare{i}",
                                        KILN_KERNEL_PACK=str(pack), KILN_NVRTC_PATH="/nowhere/libnvrtc.so.13")
+            row["usual"] = run(tool, folder, options.device, command, folder / f"usual{i}",
+                               KILN_KERNEL_PACK=str(usual_pack))
             print("{command:16} empty {empty[seconds]:6.2f} s ({programs} programs), kept "
                   "{kept[seconds]:6.2f}, packed {packed[seconds]:6.2f} "
-                  "({packed[kept]} built), without NVRTC {bare:6.2f}".format(bare=row["without NVRTC"]["seconds"], **row), flush=True)
+                  "({packed[kept]} built), without NVRTC {bare:6.2f}, the usual pack "
+                  "{usual[seconds]:6.2f} ({usual[kept]} built)".format(bare=row["without NVRTC"]["seconds"], **row),
+                  flush=True)
         shapes = {name: census(tool, folder, options.device, name, caches) for name in OTHER}
     for name, row in shapes.items():
         print(f"{name}: {row['programs']} programs, {row['of the other shape']} of another shape, "
@@ -133,7 +142,7 @@ def main():
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"benchmark": "kernels built ahead", "device": options.device,
                        "date": datetime.date.today().isoformat(), "commit": options.commit, "commands": rows,
-                       "pack": packing, "shapes": shapes}, file, indent=1)
+                       "pack": packing, "usual pack": usual, "shapes": shapes}, file, indent=1)
             file.write("\n")
 
 

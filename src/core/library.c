@@ -95,10 +95,9 @@ bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, 
     return library->handle != NULL;
 }
 
-/* The file that this code is in, "" where nobody knows its whole path. What the linker calls the program
- * itself is whatever the program was called with, such as ./kiln from a folder of somebody else's: the kernel
- * knows better. */
-static void own_file(char *file, size_t room) {
+/* What the linker calls the program itself is whatever the program was called with, such as ./kiln from a
+ * folder of somebody else's: the kernel knows better. */
+void ki_library_own_file(char *file, size_t room) {
     Dl_info info;
     struct link_map *map = NULL;
     file[0] = '\0';
@@ -111,18 +110,10 @@ static void own_file(char *file, size_t room) {
     file[length > 0 ? length : 0] = '\0';
 }
 
-void ki_library_own_folder(char *folder, size_t room) {
-    char file[512];
-    own_file(file, sizeof file);
-    char *slash = strrchr(file, '/');
-    if (slash) *slash = '\0';
-    snprintf(folder, room, "%s", slash && strlen(file) < room ? file : "");
-}
-
 bool ki_library_beside(struct ki_library *library, const char *name) {
     static const char *const folders[] = {"", "../lib/"};
     char path[512], file[512];
-    own_file(file, sizeof file);
+    ki_library_own_file(file, sizeof file);
     for (int i = 0; i < 2 && file[0] == '/' && !library->handle; i++) {
         const int folder = (int)(strrchr(file, '/') - file);
         const int length = snprintf(path, sizeof path, "%.*s/%s%s", folder, file, folders[i], name);

@@ -234,12 +234,16 @@ static void the_cache_folder_may_hold_one(void **state) {
 }
 
 /* A pass over X of three rows and so many columns, and its halves: kernels that were built. */
-static int64_t built_for(kiln_device *device, kiln_type type, int64_t cols) {
+static int64_t built_for(kiln_device *device, kiln_type type, int64_t cols, bool sparse) {
+    static const int64_t starts[] = {0, 1, 2, 3};
+    static const int32_t firsts[3];
+    static const double zeros[3];
     kiln_matrix *X = NULL, *y = NULL, *p = NULL, *w = NULL;
     kiln_device_statistics before = {.size = sizeof before}, after = before;
     kiln_device_get_statistics(device, &before);
-    const bool good = kiln_matrix_dense(&X, device, type, 3, cols, NULL) == KILN_OK &&
-                      kiln_matrix_dense(&y, device, type, cols, 1, NULL) == KILN_OK &&
+    const kiln_status made = sparse ? kiln_matrix_csr(&X, device, type, 3, cols, starts, firsts, zeros)
+                                    : kiln_matrix_dense(&X, device, type, 3, cols, NULL);
+    const bool good = made == KILN_OK && kiln_matrix_dense(&y, device, type, cols, 1, NULL) == KILN_OK &&
                       kiln_matrix_dense(&p, device, type, 3, 1, NULL) == KILN_OK &&
                       kiln_matrix_dense(&w, device, type, cols, 1, NULL) == KILN_OK &&
                       kiln_mmchain(w, 1, X, NULL, y, 0, NULL) == KILN_OK &&
@@ -279,9 +283,10 @@ static int work_on_any_shape(bool builds) {
     for (int type = KILN_F32; type <= KILN_F64 && !wrong; type++)
         for (size_t i = 0; i < sizeof cols / sizeof *cols && !wrong; i++) {
             driver->used = 0;
-            const int64_t built = built_for(device, (kiln_type)type, cols[i]);
-            if (built < 0) wrong = 2;
-            all += built;
+            const int64_t dense = built_for(device, (kiln_type)type, cols[i], false);
+            const int64_t sparse = built_for(device, (kiln_type)type, cols[i], true);
+            if (dense < 0 || sparse < 0) wrong = 2;
+            all += dense + sparse;
         }
     if (!wrong && (all > 0) != builds) wrong = 3;
     /* What gains much by a kernel of its own is worth compiling one. */

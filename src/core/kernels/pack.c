@@ -61,13 +61,16 @@ static const char *read_at(int file, void *to, size_t bytes, int64_t offset) {
     return NULL;
 }
 
-/* NULL, or why the open file may not be trusted. A package may be root's, and have several names. */
-static const char *distrust(int64_t *bytes, int file) {
-    struct stat info;
+/* NULL, or why the open file may not be trusted. A package may be root's, and have several names. Whoever may
+ * write to the library needs no pack beside it: `library`, "" or its path, may be as open as the pack. */
+static const char *distrust(int64_t *bytes, int file, const char *library) {
+    struct stat info, own = {0};
     if (fstat(file, &info) != 0) return strerror(errno);
     if (!S_ISREG(info.st_mode)) return "it is not a regular file";
     if (info.st_uid != geteuid() && info.st_uid != 0) return "it belongs to another user";
-    if (info.st_mode & 022) return "others may write to it";
+    const bool alike =
+        *library && stat(library, &own) == 0 && own.st_uid == info.st_uid && own.st_gid == info.st_gid;
+    if (info.st_mode & 022 & ~(alike ? own.st_mode : 0)) return "others may write to it";
     *bytes = (int64_t)info.st_size;
     return NULL;
 }
@@ -103,9 +106,9 @@ static const char *check_rows(const struct pack *pack) {
 }
 
 /* NULL, or why the file is not used. */
-static const char *read_index(struct pack *pack, int file) {
+static const char *read_index(struct pack *pack, int file, const char *library) {
     uint8_t header[HEADER], hash[32];
-    const char *trouble = distrust(&pack->bytes, file);
+    const char *trouble = distrust(&pack->bytes, file, library);
     if (!trouble) trouble = read_at(file, header, sizeof header, 0);
     if (trouble) return trouble;
     if (memcmp(header, magic, 8) != 0 || load(header + 8, 4) != FORMAT) return "it is no pack of kernels";
@@ -120,8 +123,8 @@ static const char *read_index(struct pack *pack, int file) {
     return memcmp(hash, header + HASHED, sizeof hash) == 0 ? check_rows(pack) : "it is damaged";
 }
 
-/* `asked`: the user named it, and learns also that it is not there. */
-static void open_pack(struct pack *pack, bool asked) {
+/* `asked`: the user named it, and learns also that it is not there. `library`: which it lies beside. */
+static void open_pack(struct pack *pack, bool asked, const char *library) {
     pack->file = -1;
     if (!pack->path[0]) return;
     if (pack->path[0] != '/') {
@@ -132,7 +135,7 @@ static void open_pack(struct pack *pack, bool asked) {
     do file = ki_seams.open(pack->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
     while (file < 0 && errno == EINTR);
     if (file < 0 && errno == ENOENT && !asked) return;
-    const char *trouble = file < 0 ? strerror(errno) : read_index(pack, file);
+    const char *trouble = file < 0 ? strerror(errno) : read_index(pack, file, library);
     if (!trouble) {
         pack->file = file;
         return;
@@ -149,19 +152,21 @@ static void find_packs(void) {
     struct ki_cache cache;
     if (named && *named && strlen(named) < sizeof packs[0].path) {
         snprintf(packs[0].path, sizeof packs[0].path, "%s", named);
-        open_pack(&packs[0], true);
+        open_pack(&packs[0], true, "");
     } else {
         packs[0].file = -1;
         if (named && *named) snprintf(packs[0].trouble, sizeof packs[0].trouble, "its path is too long");
     }
-    ki_library_own_folder(packs[1].path, sizeof packs[1].path - sizeof usual_name);
-    if (packs[1].path[0]) strcat(strcat(packs[1].path, "/"), usual_name);
-    open_pack(&packs[1], false);
+    char library[KI_CACHE_PATH - sizeof usual_name];
+    ki_library_own_file(library, sizeof library);
+    const int folder = *library ? (int)(strrchr(library, '/') + 1 - library) : 0;
+    if (folder) snprintf(packs[1].path, sizeof packs[1].path, "%.*s%s", folder, library, usual_name);
+    open_pack(&packs[1], false, library);
     ki_cache_open(&cache);
     if (cache.folder >= 0 && strlen(cache.path) + sizeof usual_name < sizeof packs[2].path)
         strcat(strcat(strcpy(packs[2].path, cache.path), "/"), usual_name);
     ki_cache_close(&cache);
-    open_pack(&packs[2], false);
+    open_pack(&packs[2], false, "");
 }
 
 static struct pack *all_packs(void) {

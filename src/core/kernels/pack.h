@@ -14,7 +14,7 @@
  * library that made the pack, for another one may launch its kernels in another way.
  *
  * A pack is as trusted as a library is: it must belong to the user or to root, and nobody else may write to
- * it. The hashes tell accidents. */
+ * it; where it lies beside the library, nobody who may not write to that one. The hashes tell accidents. */
 #ifndef KI_PACK_H
 #define KI_PACK_H
 

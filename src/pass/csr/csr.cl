@@ -511,4 +511,12 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(PARAMETERS(mmchain_csr_long) MAP_PAR
 // build CSR KIND=0 DOTS=2 SUMS=2 VS=32 BS=256 Q=1 W=2 R=1 K=8 INDEX64 MAP=1
 // build CSR KIND=0 DOTS=1 SUMS=1 VS=8 BS=1024 Q=4 W=1 R=1 K=1 CODED
 // build CSR KIND=1 DOTS=1 SUMS=0 VS=256 BS=256 Q=4 W=1 R=1 K=1 CODED LONG=1 SEGMENT=2048
+// For columns that are not coded, with the most entries a thread (rows_defines of stage.c).
+// pack {f32|f64} CSR {KIND=0 DOTS=2 SUMS=2|KIND=1 DOTS=2 SUMS=0} VS={1|2|4|8|16|32} BS={512|1024}
+//      Q=6 W=1 R=1 K=1 {|ALL_NEAR}
+// pack {f32|f64} CSR KIND={2|3} DOTS=0 SUMS=2 VS={1|2|4|8|16|32} BS={512|1024} Q=6 W=1 R=1 K=1
+// pack {f32|f64} CSR KIND=0 DOTS=2 SUMS=2 VS={1|2|4|8|16|32} BS={512|1024} Q=6 W=1 R=1 K=1
+//      {|ALL_NEAR} MAP=0
+// pack {f32|f64} CSR KIND=0 DOTS=2 SUMS=2 VS={1|2|4|8|16|32} BS=512 Q=6 W=1 R=1 K=1
+//      {|ALL_NEAR} MAP=2 LOSS={{1|2|4} FAMILY=0 LINK=0|6 FAMILY=2 LINK=2}
 #endif

@@ -3,6 +3,7 @@
 #include "pass/csr/stage.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/arguments.h"
 #include "core/limits.h"
@@ -32,6 +33,23 @@ static void defines_of(char *text, size_t bytes, const struct ki_stage *stage, i
              A->coded ? " -DCODED" : "", near ? " -DALL_NEAR" : "", A->bands ? " -DBANDS" : "",
              A->transposed ? " -DSTART32" : "", squared ? " -DSQUARED" : "", more,
              ki_index_define(stage->chain, A->rows * stage->out.k), map_defines);
+}
+
+/* What the kernel for rows of VS threads is built with. Where a pack has none for so many entries a thread,
+ * but one for the most, that one is taken, unless there is so much work that registers which stay empty could
+ * cost more than compiling does. */
+static void rows_defines(char text[KI_DEFINES_MOST], const struct ki_stage *stage, int VS) {
+    enum { FEW = 100000000 };
+    const kiln_matrix *X = stage->chain->X;
+    struct ki_stage most = *stage;
+    char general[KI_DEFINES_MOST];
+    defines_of(text, KI_DEFINES_MOST, stage, VS, stage->plan.BS, maps(stage), "");
+    if (!ki_kernels_packed(X->device) || X->nnz > FEW / stage->plan.K ||
+        ki_kernel_packed(X->device, "csr", X->type, text))
+        return;
+    most.plan.Q = ki_csr_turns(X->device, stage->plan.K);
+    defines_of(general, sizeof general, &most, VS, stage->plan.BS, maps(stage), "");
+    if (ki_kernel_packed(X->device, "csr", X->type, general)) memcpy(text, general, sizeof general);
 }
 
 /* The values of ARGUMENTS_csr. */
@@ -66,10 +84,10 @@ static int64_t local_bytes(const struct ki_stage *stage) {
 
 static kiln_status build_rows(struct rows_launch *launch, const struct ki_stage *stage, int VS) {
     kiln_device *device = stage->chain->X->device;
-    char defines[384];
+    char defines[KI_DEFINES_MOST];
     kiln_status status;
     if (launch->rows == 0) return KILN_OK;
-    defines_of(defines, sizeof defines, stage, VS, stage->plan.BS, maps(stage), "");
+    rows_defines(defines, stage, VS);
     TRY(ki_kernel_get(&launch->kernel, device, "csr", "mmchain_csr", stage->chain->X->type, defines));
     /* Where the API tells how many groups run at once, it is told of the local memory. */
     if (device->backend->resident_with)
@@ -117,7 +135,7 @@ done:
 
 void ki_stage_program(struct ki_programs *programs, const struct ki_stage *stage) {
     char defines[KI_DEFINES_MOST];
-    defines_of(defines, sizeof defines, stage, stage->plan.VS, stage->plan.BS, maps(stage), "");
+    rows_defines(defines, stage, stage->plan.VS);
     ki_programs_add(programs, "csr", "mmchain_csr", stage->chain->X->type, defines);
 }
 
