@@ -48,6 +48,7 @@
 #include "kiln/mds.h"
 #include "kiln/svd.h"
 #include "kiln/factors.h"
+#include "kiln/rows.h"
 #include "kiln/topics.h"
 #include "kiln/registry.h"
 

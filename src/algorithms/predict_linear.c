@@ -3,6 +3,7 @@
  *
  * The outer product goes into P first, so that X W is added in the one pass over X that it takes anyway. */
 #include "algorithms/linear_model.h"
+#include "kiln/rows.h"
 
 /* P = 1 b^T, or nothing if the model has no intercept; *beta is then 0 and P need not be read. */
 static kiln_status start_with_intercept(kiln_matrix *P, double *beta, const kiln_model *model) {
@@ -93,5 +94,37 @@ kiln_status ki_predict_glm(kiln_matrix **P, const kiln_model *model, const kiln_
     Eta = NULL;
 done:
     kiln_matrix_free(Eta);
+    return status;
+}
+
+kiln_status kiln_row_model_of(kiln_row_model *rows, const kiln_model *model) {
+    static const char call[] = "kiln_row_model_of";
+    kiln_loss loss = {0};
+    kiln_status status;
+    if (!rows || !model) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(KI_CHECK_RESULT(kiln_row_model, rows));
+    TRY(ki_model_check(model));
+    const struct ki_algorithm *algorithm = ki_algorithm_of(model);
+    if (!algorithm->loss)
+        TRY(ki_fail(KILN_ERR_MODEL, "%s: a model of %s is not linear", call, algorithm->shown.name));
+    const struct ki_tensor *W = ki_model_tensor(model, "W"), *b = ki_model_tensor(model, "b");
+    if (b && b->type != W->type)
+        TRY(ki_fail(KILN_ERR_UNSUPPORTED, "%s: the model's tensors W and b are of two types", call));
+    TRY(algorithm->loss(&loss, model));
+    kiln_row_model made = {.type = W->type,
+                           .inputs = W->rows,
+                           .outputs = W->cols,
+                           .W = W->values,
+                           .input_step = W->cols,
+                           .output_step = 1,
+                           .b = b ? b->values : NULL,
+                           .has_mean = algorithm->predict != ki_predict_linear,
+                           .kind = loss.kind,
+                           .family = loss.family,
+                           .link = loss.link,
+                           .parameter = loss.parameter,
+                           .link_power = loss.link_power};
+    KI_GIVE(kiln_row_model, rows, &made);
+done:
     return status;
 }

@@ -8,6 +8,7 @@
 #include "ops/graph/bodies.h"
 #include "ops/linear/bodies.h"
 #include "ops/points/bodies.h"
+#include "ops/rows/bodies.h"
 #include "ops/sampled/bodies.h"
 #include "ops/vectors/bodies.h"
 #include "pass/bodies.h"
@@ -16,7 +17,8 @@
  * table's type. */
 #define KI_BODY_LIST(BODY)                                                                                   \
     KI_BODIES_choose(BODY) KI_BODIES_batch(BODY) KI_BODIES_graph(BODY) KI_BODIES_linear(BODY)                \
-        KI_BODIES_points(BODY) KI_BODIES_sampled(BODY) KI_BODIES_vectors(BODY) KI_BODIES_pass(BODY)
+        KI_BODIES_points(BODY) KI_BODIES_rows(BODY) KI_BODIES_sampled(BODY) KI_BODIES_vectors(BODY)          \
+            KI_BODIES_pass(BODY)
 #define KI_DOUBLE_BODY_LIST(BODY) KI_BODIES_derived(BODY)
 
 struct ki_bodies {
@@ -29,6 +31,7 @@ struct ki_bodies {
 extern const struct ki_bodies ki_bodies_base[2], ki_bodies_avx2[2], ki_bodies_avx512[2];
 
 const struct ki_bodies *ki_bodies(const kiln_matrix *A); /* those for A's device and type */
+const struct ki_bodies *ki_bodies_for(const kiln_device *device, kiln_type type);
 /* ... and for a pass: sparse rows times one column of y, whose time is gathers' and scatters', go without
  * AVX-512's where those are slow. */
 const struct ki_bodies *ki_chain_bodies(const struct ki_chain *chain);

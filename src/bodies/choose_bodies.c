@@ -15,6 +15,10 @@ static const struct ki_bodies *bodies_of(enum ki_isa isa, kiln_type type) {
     return &tables[isa][type == KILN_F64];
 }
 
+const struct ki_bodies *ki_bodies_for(const kiln_device *device, kiln_type type) {
+    return bodies_of(device->isa, type);
+}
+
 const struct ki_bodies *ki_bodies(const kiln_matrix *A) {
     return bodies_of(A->device->isa, A->type);
 }

@@ -26,6 +26,8 @@
 #define KI_LAST_kiln_ranks layout
 #define KI_LAST_kiln_assignment first
 #define KI_LAST_kiln_read_options groups
+#define KI_LAST_kiln_row_model link_power
+#define KI_LAST_kiln_row_lists top
 #define KI_LAST_kiln_report solver
 #define KI_LAST_kiln_linreg_options solver
 #define KI_LAST_kiln_logreg_options solver

@@ -13,3 +13,6 @@ kiln_example(01_linreg "converged after [0-9]+ iterations [(]tolerance[)], R2 = 
 kiln_example(02_logreg "converged after [0-9]+ steps, objective [0-9.]+\nanemone: 12 of 12\n"
   ${CMAKE_CURRENT_LIST_DIR}/flowers.csv species)
 kiln_example(03_power_iteration "^largest singular value 1[.]9777 after [0-9]+ steps\n$")
+kiln_example(04_serve "^[0-9]+ columns, 1000 calls\n *50[.]0 % within [0-9.]+ us\n"
+  ${CMAKE_CURRENT_BINARY_DIR}/flights.kiln 1000)
+set_tests_properties(example_04_serve PROPERTIES DEPENDS example_01_linreg)

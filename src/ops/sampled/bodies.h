@@ -12,6 +12,7 @@
     BODY(void, dirichlet, (const struct ki_dirichlet *dirichlet))                                            \
     BODY(void, factor_rows, (const struct ki_factor_rows *rows))                                             \
     BODY(void, sampled, (const struct ki_sampled *sampled))                                                 \
+    BODY(void, top_few, (const struct ki_top_work *work))                                                    \
     BODY(void, top_products, (const struct ki_top_work *work))
 /* clang-format on */
 

@@ -75,15 +75,20 @@ void ki_best_consider(struct ki_best *best, const unsigned char *allowed, int64_
         swap_places(best, at, (at - 1) / 2);
 }
 
+/* The places that are left. */
+static void fill_rest(struct ki_best *best) {
+    for (int64_t t = best->kept; t < best->top; t++) {
+        best->columns[t] = -1;
+        best->scores[t] = NAN;
+    }
+}
+
 void ki_best_end(struct ki_best *best) {
     for (int64_t count = best->kept; count > 1; count--) {
         swap_places(best, 0, count - 1);
         sink(best, count - 1);
     }
-    for (int64_t t = best->kept; t < best->top; t++) {
-        best->columns[t] = -1;
-        best->scores[t] = NAN;
-    }
+    fill_rest(best);
 }
 
 /* ---------------------------------------------------------------------------------------------- CPU */
@@ -100,19 +105,71 @@ static kiln_status at_home(const void **values, void **copy, const kiln_matrix *
     return kiln_matrix_get(*copy, A);
 }
 
+/* The next place of a row's list: of the slices' heads the best one, of equal ones the first, whose columns
+ * are before the others'. */
+static void take_head(struct ki_best *row, const struct ki_best *slices, int64_t *heads, int count) {
+    int from = -1;
+    for (int s = 0; s < count; s++)
+        if (heads[s] < slices[s].kept &&
+            (from < 0 || slices[s].scores[heads[s]] > slices[from].scores[heads[from]]))
+            from = s;
+    if (from < 0) return;
+    row->columns[row->kept] = slices[from].columns[heads[from]];
+    row->scores[row->kept++] = slices[from].scores[heads[from]++];
+}
+
+void ki_top_few(struct ki_top_work *work, const struct ki_bodies *bodies) {
+    enum { FEW = 16, PLACES = 64, PRODUCTS_WORTH_THREADS = 1 << 20 };
+    const struct ki_top_products *of = work->of;
+    int64_t columns[FEW * PLACES];
+    double scores[FEW * PLACES];
+    struct ki_best best[FEW];
+    if ((double)work->m * (double)work->n * (double)work->r < PRODUCTS_WORTH_THREADS) work->threads = 1;
+    const int64_t wanted = work->m > 0 ? ki_min(work->threads / work->m, FEW / work->m) : 1;
+    work->slices = of->top <= PLACES && wanted > 1 ? (int)wanted : 1;
+    for (int64_t first = 0; first < work->m; first += FEW) {
+        const int rows = (int)ki_min(FEW, work->m - first), lists = rows * work->slices;
+        for (int l = 0; l < lists; l++) {
+            best[l] = ki_best_begin(of, first + l / work->slices);
+            if (work->slices == 1) continue;
+            best[l].columns = columns + l * PLACES;
+            best[l].scores = scores + l * PLACES;
+        }
+        struct ki_top_work some = *work;
+        some.best = best;
+        some.m = rows;
+        some.a = (const char *)work->a + first * work->r * ki_type_bytes(work->type);
+        bodies->top_few(&some);
+        for (int i = 0; i < rows && work->slices > 1; i++) {
+            struct ki_best row = ki_best_begin(of, first + i);
+            int64_t heads[FEW] = {0};
+            for (int64_t t = 0; t < of->top; t++)
+                take_head(&row, best + i * work->slices, heads, work->slices);
+            fill_rest(&row);
+        }
+    }
+}
+
 static kiln_status run_cpu(const struct ki_top_products *of) {
     kiln_status status;
     const kiln_matrix *A = of->A, *B = of->B;
-    struct ki_top_work work = {
-        .of = of, .m = A->rows, .n = B->rows, .r = B->cols, .threads = A->device->threads};
+    struct ki_top_work work = {.of = of,
+                               .type = B->type,
+                               .m = A->rows,
+                               .n = B->rows,
+                               .r = B->cols,
+                               .ones = of->ones,
+                               .threads = A->device->threads};
     void *a = NULL, *b = NULL;
     const int64_t padded = ki_ceil_div(work.n, KI_TOP_ROWS) * KI_TOP_ROWS; /* panels divide it */
     TRY(at_home(&work.a, &a, A));
     TRY(at_home(&work.b, &b, B));
-    if (work.m >= 8) {
-        const size_t bytes = (size_t)(padded * work.r * ki_type_bytes(B->type));
-        if (!(work.panels = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "the columns' factors"));
+    if (work.m < 8) {
+        ki_top_few(&work, ki_bodies(A));
+        goto done;
     }
+    const size_t bytes = (size_t)(padded * work.r * ki_type_bytes(B->type));
+    if (!(work.panels = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "the columns' factors"));
     ki_bodies(A)->top_products(&work);
 done:
     ki_free(work.panels);

@@ -80,31 +80,77 @@ static void FN(top_rows)(void *arg, int part) {
     for (int64_t i = 0; i < rows; i++) ki_best_end(&best[i]);
 }
 
-/* Row `part` alone, of few: B is read where it lies. */
-static void FN(top_row)(void *arg, int part) {
-    const struct ki_top_work *work = arg;
-    const int64_t own = work->r - work->of->ones;
-    const real *a = (const real *)work->a + part * work->r;
-    struct ki_best best = ki_best_begin(work->of, part);
-    for (int64_t j = 0; j < work->n; j++) {
-        const real *b = (const real *)work->b + j * work->r;
-        FN(vreal) sums = {0};
-        int64_t k = 0;
-        for (; k + LANES <= own; k += LANES) sums += FN(load)(a + k) * FN(load)(b + k);
-        real score = FN(lane_sum)(sums);
-        for (; k < own; k++) score += a[k] * b[k];
-        if (work->of->ones) score += b[own];
-        if (score == score) ki_best_consider(&best, work->of->allowed, j, (double)score);
+/* The products of a with four rows of B, and with squares their own squares. */
+ALWAYS_INLINE void FN(top_four)(bool squares, real products[4], real own[4], const real *a,
+                                const real *const b[4], int64_t r) {
+    FN(vreal) sum[4] = {{0}}, square[4] = {{0}};
+    int64_t k = 0;
+    for (; k + LANES <= r; k += LANES) {
+        const FN(vreal) x = FN(load)(a + k);
+        for (int i = 0; i < 4; i++) {
+            const FN(vreal) y = FN(load)(b[i] + k);
+            sum[i] += x * y;
+            if (squares) square[i] += y * y;
+        }
     }
-    ki_best_end(&best);
+    FN(four_lane_sums)(products, sum);
+    if (squares) FN(four_lane_sums)(own, square);
+    for (; k < r; k++)
+        for (int i = 0; i < 4; i++) {
+            products[i] += a[k] * b[i][k];
+            if (squares) own[i] += b[i][k] * b[i][k];
+        }
+}
+
+/* Scores of `count` columns from `first` on, of a row whose length is `length`. */
+ALWAYS_INLINE void FN(top_scores)(real scores[PANEL], const struct ki_top_work *work, const real *a,
+                                  real length, int64_t first, int64_t count) {
+    const int64_t r = work->r, own = r - work->ones;
+    const real *B = (const real *)work->b + first * r, *offsets = work->offsets;
+    for (int64_t c = 0; c < count; c += 4) {
+        const real *b[4];
+        real square[4];
+        for (int64_t i = 0; i < 4; i++) b[i] = B + (c + i < count ? c + i : c) * r;
+        if (!work->cosines) {
+            FN(top_four)(false, scores + c, square, a, b, own);
+            for (int64_t i = 0; i < 4 && work->ones; i++) scores[c + i] += b[i][own];
+            for (int64_t i = 0; i < 4 && c + i < count && offsets; i++)
+                scores[c + i] += offsets[first + c + i];
+            continue;
+        }
+        FN(top_four)(true, scores + c, square, a, b, own);
+        for (int i = 0; i < 4; i++) {
+            const real both = length * (real)sqrt(square[i]);
+            scores[c + i] = both > 0 ? scores[c + i] / both : 0;
+        }
+    }
+}
+
+/* A list of few rows: B is read where it lies. */
+static void FN(top_list)(void *arg, int part) {
+    const struct ki_top_work *work = arg;
+    struct ki_best *best = &work->best[part];
+    const real *a = (const real *)work->a + part / work->slices * work->r;
+    const int64_t panels = (work->n + PANEL - 1) / PANEL;
+    const int slice = part % work->slices;
+    const int64_t end = ki_min(work->n, ki_part_begin(panels, slice + 1, work->slices) * PANEL);
+    real length = 0;
+    for (int64_t k = 0; k < work->r && work->cosines; k++) length += a[k] * a[k];
+    length = (real)sqrt(length);
+    for (int64_t j = ki_part_begin(panels, slice, work->slices) * PANEL; j < end; j += PANEL) {
+        real scores[PANEL] = {0};
+        FN(top_scores)(scores, work, a, length, j, ki_min(PANEL, end - j));
+        FN(top_take)(best, work, scores, j);
+    }
+    ki_best_end(best);
+}
+
+void FN(top_few)(const struct ki_top_work *work) {
+    ki_parallel(work->threads, (int)work->m * work->slices, FN(top_list), (void *)(uintptr_t)work);
 }
 
 void FN(top_products)(const struct ki_top_work *work) {
     void *arg = (void *)(uintptr_t)work;
-    if (!work->panels) {
-        ki_parallel(work->threads, (int)work->m, FN(top_row), arg);
-        return;
-    }
     ki_parallel(work->threads, (int)((work->n + PANEL - 1) / PANEL), FN(top_pack), arg);
     ki_parallel(work->threads, (int)((work->m + KI_TOP_ROWS - 1) / KI_TOP_ROWS), FN(top_rows), arg);
 }

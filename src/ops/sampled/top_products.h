@@ -42,11 +42,22 @@ struct ki_best {
 /* What the CPU works on. */
 struct ki_top_work {
     const struct ki_top_products *of;
+    kiln_type type;
+    bool ones;         /* as of->ones */
     const void *a, *b; /* A and B on the host */
     void *panels;      /* B, columns side by side in panels, or NULL: few rows need none */
     int64_t m, n, r;
     int threads;
+    /* of few rows alone */
+    const void *offsets;  /* n, which scores are the products and; NULL: nothing */
+    bool cosines;         /* products over both lengths */
+    int slices;           /* parts of B that a row's list is made of, each with a list of its own */
+    struct ki_best *best; /* m * slices of them */
 };
+
+/* Few rows, without panels, of a device's bodies: in slices where there are more threads than rows. */
+struct ki_bodies;
+void ki_top_few(struct ki_top_work *work, const struct ki_bodies *bodies);
 
 /* Row i's, empty. */
 struct ki_best ki_best_begin(const struct ki_top_products *of, int64_t i);
