@@ -263,6 +263,11 @@ def results_on_device() -> Iterator[None]:
         _stay.reset(token)
 
 
+def staying() -> bool:
+    """Whether results_on_device() holds."""
+    return _stay.get()
+
+
 class Matrix:
     """A dense or sparse (CSR) matrix on a device. Made once, it serves any number of calls and fits.
 

@@ -1,6 +1,7 @@
 """Linear models: least squares, logistic regression, generalised linear models, support vector machines."""
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,11 @@ from sklearn.utils.validation import (assert_all_finite, check_array, check_cons
                                       check_is_fitted, column_or_1d)
 
 from ._arrays import Matrix, affine, device, matrix, refuse_disguised
-from ._base import Estimator, as_columns, beside, host_vector, not_negative, row_weights
+from ._base import Estimator, as_columns, beside, check_fitted, host_vector, not_negative, row_weights
 from ._dlpack import on_cuda, to_host
 from ._library import ArgumentError, DataError, ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
+from ._rows import linear
 from ._solve import Report, algorithm_options, choice, solve, together
 from ._words import warn
 
@@ -98,9 +100,14 @@ class _Linear(Estimator):
                 "solver": choice(self._algorithm, "solver", getattr(self, "solver", "auto"), self._peers),
                 "standardize": getattr(self, "standardize", False) or None}
 
-    def _linear_predictor(self, X: Any) -> Matrix:
-        """X W + b."""
+    def _predictors(self, X: Any) -> Any:
+        """X W + b on the host, an array (n_samples, columns)."""
         X = self._validate(X, reset=False)
+        found = linear(self, X)
+        return self._linear_predictor(X).numpy() if found is None else found
+
+    def _linear_predictor(self, X: Any) -> Matrix:
+        """X W + b of a validated X."""
         where = self._place(X)
         operand = matrix(X, where)
         W = matrix(as_columns(self._weight, operand.dtype), where)
@@ -230,8 +237,12 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
 
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""
-        check_is_fitted(self)
-        return self._predict(self._validate(X, reset=False)).result(vector=np.ndim(self.coef_) == 1)
+        check_fitted(self)
+        X, vector = self._validate(X, reset=False), np.ndim(self.coef_) == 1
+        few = linear(self, X)
+        if few is None:
+            return self._predict(X).result(vector=vector)
+        return few[:, 0] if vector else few
 
 
 class _SingleTarget(_Regressor):
@@ -482,7 +493,7 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
             raise ValueError(f"this {type(self).__name__} was fitted with an offset: predict() and score() "
                              "need the rows' offset too, zeros "
                              "for none")
-        eta = self._linear_predictor(X).numpy()[:, 0].astype(np.float64)
+        eta = self._predictors(X)[:, 0].astype(np.float64)
         return eta if offset is None else eta + _offsets(offset, len(eta))
 
     def _inferred_target(self, y: Any) -> Any:
@@ -512,8 +523,12 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
         means = matrix(as_columns(eta.copy(), np.float64), where)
         where.call(lib.kiln_loss_mean, means.pointer, self._loss(), means.pointer)
         found = means.numpy()[:, 0]
+        return found if quiet else self._told_of(found)
+
+    def _told_of(self, found: Any) -> Any:
+        """These means, with a warning where the family cannot have them."""
         astray = int((~self._possible(found)).sum())
-        if astray and not quiet:
+        if astray:
             name, link = self._of_fit()[:2]
             inside = text(lib.kiln_link_name(self._known().link))
             warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that "
@@ -533,7 +548,14 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """The mean response. offset (n_samples,): needed where fit() had one."""
-        eta = self._eta(X, offset)
+        if offset is not None or self._offset:
+            return self._means(self._eta(X, offset)).astype(self._weight.dtype)
+        check_fitted(self)
+        X = self._validate(X, reset=False)
+        few = linear(self, X, {"kind": lib.KILN_LOSS_GLM, **self._loss_fields()})
+        if few is not None:
+            return self._told_of(few[:, 0])
+        eta = self._linear_predictor(X).numpy()[:, 0].astype(np.float64)
         return self._means(eta).astype(self._weight.dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
@@ -582,6 +604,7 @@ def _fields(distribution: tuple[str, str, float, float]) -> dict[str, Any]:
             "parameter": parameter, "link_power": power}
 
 
+@functools.cache
 def _number(name: Any, first: int, wanted: str) -> int:
     """The number of the family or link of that name."""
     known: list[str] = []
@@ -773,7 +796,7 @@ class ElasticNet(GeneralizedLinearRegressor):
         check_is_fitted(self)
         if np.ndim(self.coef_) == 1:
             return super().predict(X, offset)
-        return self._linear_predictor(X).result()
+        return self._linear_predictor(self._validate(X, reset=False)).result()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """R2; of several targets the mean of theirs."""
@@ -781,7 +804,8 @@ class ElasticNet(GeneralizedLinearRegressor):
         if np.ndim(self.coef_) == 1:
             return super().score(X, y, sample_weight, offset)
         y = self._true_values(X, y)
-        return r2(self._linear_predictor(X), y, row_weights(sample_weight, len(y)))
+        eta = self._linear_predictor(self._validate(X, reset=False))
+        return r2(eta, y, row_weights(sample_weight, len(y)))
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         if np.ndim(self.coef_) == 2:
@@ -870,7 +894,8 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
         lie on a device."""
         codes = self._true_codes(y)
         check_consistent_length(X, codes)
-        return accuracy(self._linear_predictor(X), codes, row_weights(sample_weight, len(codes)))
+        eta = self._linear_predictor(self._validate(X, reset=False))
+        return accuracy(eta, codes, row_weights(sample_weight, len(codes)))
 
     def _true_codes(self, y: Any) -> Any:
         """The places in classes_ of the labels y of score(); -1, with a warning, of those that the model does
@@ -893,14 +918,18 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
 
     def decision_function(self, X: Any) -> Any:
         """X W + b: (n_samples,) for two classes, positive for the second; else (n_samples, n_classes)."""
-        check_is_fitted(self)
-        eta = self._linear_predictor(X)
-        return eta.result(vector=eta.shape[1] == 1)
+        check_fitted(self)
+        X = self._validate(X, reset=False)
+        few = linear(self, X)
+        if few is None:
+            eta = self._linear_predictor(X)
+            return eta.result(vector=eta.shape[1] == 1)
+        return few[:, 0] if few.shape[1] == 1 else few
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
-        check_is_fitted(self)
-        eta = self._linear_predictor(X).numpy()
+        check_fitted(self)
+        eta = self._predictors(X)
         if isinstance(X, Matrix):  # whose numbers nobody has looked at
             assert_all_finite(eta, input_name="X w + b")
         return _class_of(eta, self.classes_)
@@ -978,16 +1007,22 @@ class _Logistic(_Classifier):
 
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class (n_samples, n_classes), in the order of classes_."""
-        check_is_fitted(self)
-        return self._probabilities(X).result()
+        check_fitted(self)
+        X = self._validate(X, reset=False)
+        few = self._few_probabilities(X)
+        return self._predict(X).result() if few is None else few
 
-    def _probabilities(self, X: Any) -> Matrix:
-        return self._predict(self._validate(X, reset=False))
+    def _few_probabilities(self, X: Any) -> Any:
+        """Those of a validated X; None unless it is few rows."""
+        kind = lib.KILN_LOSS_LOGISTIC if len(self.classes_) == 2 else lib.KILN_LOSS_SOFTMAX
+        return linear(self, X, {"kind": kind})
 
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of predict_proba."""
-        check_is_fitted(self)
-        return np.log(self._probabilities(X).numpy())
+        check_fitted(self)
+        X = self._validate(X, reset=False)
+        few = self._few_probabilities(X)
+        return np.log(self._predict(X).numpy() if few is None else few)
 
 
 class LogisticRegression(_Inferred, _Logistic):

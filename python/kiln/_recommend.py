@@ -11,11 +11,12 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Device, Matrix, matrix
-from ._base import not_negative
+from ._base import check_fitted, not_negative
 from ._dlpack import on_cuda, to_host
 from ._factors import _Factors
 from ._library import ArgumentError, check, ffi, lib
 from ._ratings import Ratings
+from ._rows import lists
 from ._solve import choice
 from ._words import warn
 
@@ -257,7 +258,11 @@ class _Recommender(_Factors):
 
     def _best_of_rows(self, rows: Any, seen: Any, N: int) -> Any:
         """The columns that recommend(rows, seen, N) puts first, which takes no number for a name."""
-        return self._best(self._tensors()[0][rows], self._sparse(self._validate(seen, reset=False)), N)[0]
+        return self._best(self._rows_of(rows), self._sparse(self._validate(seen, reset=False)), N)[0]
+
+    def _rows_of(self, places: Any) -> Any:
+        """These rows of A, as the library has them."""
+        return self._beside(self.row_factors_[places], self.row_biases_[places])
 
     def recommend(self, userid: Any, user_items: Any = None, N: int = 10,
                   filter_already_liked_items: bool = True, filter_items: Any = None,
@@ -271,9 +276,14 @@ class _Recommender(_Factors):
         filter_items: items that are left out for all; items: those to choose among. recalculate_user: factors
         of user_items, not those that fit has left. Who asks by name is told names.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         _at_least_one(N)
-        A, seen, named = self._asked(userid, user_items, recalculate_user)
+        place = None if recalculate_user else self._place_of(userid, "user")
+        if place is not None:
+            kept = user_items if filter_already_liked_items else None
+            A, seen, named = self._rows_of(place), self._liked(kept, 1), False
+        else:
+            A, seen, named = self._asked(userid, user_items, recalculate_user)
         if not filter_already_liked_items:
             seen = None
         elif seen is None:
@@ -283,8 +293,7 @@ class _Recommender(_Factors):
         columns, scores = self._best(A, seen, N, self._allowed("item", filter_items, items, "items"))
         if named:
             columns = self._called("item", columns)
-        one = _is_one(userid)
-        return (columns[0], scores[0]) if one else (columns, scores)
+        return (columns[0], scores[0]) if place is not None or _is_one(userid) else (columns, scores)
 
     def _called(self, what: str, numbers: Any) -> Any:
         """The names of these, None for -1; numbers where there are no names."""
@@ -306,12 +315,15 @@ class _Recommender(_Factors):
 
     def _best(self, A: Any, seen: Any, top: int, allowed: Any = None) -> tuple[Any, Any]:
         """Of rows as the library has them, on the host: their bias meets no factor but 1."""
-        biases = np.zeros(len(A), A.dtype)
-        if self._has_biases:
-            A, biases = A.copy(), A[:, -1].copy()
+        biased, B = self._has_biases, self.column_factors_
+        biases = A[:, -1].copy() if biased else None
+        few = lists(self.device, np.ascontiguousarray(A[:, :-1] if biased else A, B.dtype), B, top,
+                    seen=seen, allowed=allowed, offsets=self.column_biases_ if biased else None)
+        if few is None and biased:
+            A = A.copy()
             A[:, -1] = 1
-        columns, scores = self._top(A, self._tensors()[1], top, allowed, seen)
-        return columns, scores + self.mean_ + biases[:, None] if self._has_biases else scores
+        columns, scores = few or self._top(A, self._tensors()[1], top, allowed, seen)
+        return columns, scores if biases is None else scores + self.mean_ + biases[:, None]
 
     def _top(self, A: Any, B: Any, top: int, allowed: Any = None, seen: Any = None) -> tuple[Any, Any]:
         """kiln_top_products of arrays."""
@@ -325,12 +337,34 @@ class _Recommender(_Factors):
                    ffi.NULL if allowed is None else ffi.from_buffer("unsigned char[]", allowed))
         return columns, scores
 
+    def _place_of(self, ids: Any, what: str) -> slice | None:
+        """The row of one user or item that is told by a number, where there are no names."""
+        if type(ids) is not int or getattr(self, f"{what}_names_") is not None:
+            return None
+        count = len(self.row_factors_ if what == "user" else self.column_factors_)
+        return slice(ids, ids + 1) if 0 <= ids < count else None
+
+    def _liked(self, user_items: Any, count: int | None = None) -> Any:
+        """user_items as X has it, of `count` users if that is known; None stays None."""
+        if user_items is None:
+            return None
+        if isinstance(user_items, np.ndarray) and user_items.ndim == 1:
+            user_items = user_items.reshape(1, -1)
+        liked = self._sparse(self._validate(user_items, reset=False))
+        if count is not None:
+            self._check_liked(liked, count)
+        return liked
+
+    @staticmethod
+    def _check_liked(liked: Any, count: int) -> None:
+        if liked is not None and liked.shape[0] != count:
+            raise ValueError(f"user_items has {liked.shape[0]} rows, but must have one for each user, "
+                             f"{count}")
+
     def _asked(self, userid: Any, user_items: Any, recalculate: bool) -> tuple[Any, Any, bool]:
         """Rows of A on the host, what they have, as X has it, or None, and whether they were called by
         name."""
-        liked = None if user_items is None else self._sparse(self._validate(
-            user_items.reshape(1, -1) if isinstance(user_items, np.ndarray) and user_items.ndim == 1
-            else user_items, reset=False))
+        liked = self._liked(user_items)
         new = self._new_rows(userid)
         if new is not None:
             A, own = new
@@ -340,11 +374,9 @@ class _Recommender(_Factors):
                 raise ValueError("recalculate_user needs user_items, a row for each user")
             A = self._fold_in(liked).numpy()
         else:
-            A = self._tensors()[0][np.atleast_1d(self._numbers(userid, "user", "rows"))]
+            A = self._rows_of(np.atleast_1d(self._numbers(userid, "user", "rows")))
         count = len(A) if new is not None else np.asarray(userid).size
-        if liked is not None and liked.shape[0] != count:
-            raise ValueError(f"user_items has {liked.shape[0]} rows, but must have one for each user, "
-                             f"{count}")
+        self._check_liked(liked, count)
         return A, liked, new is None and _are_names(np.asarray(userid))
 
     def _new_rows(self, rows: Any) -> tuple[Any, Any] | None:
@@ -385,15 +417,17 @@ class _Recommender(_Factors):
 
     def _alike(self, what: str, ids: Any, N: int, without: Any, only: Any, said: str,
                rows: Any) -> tuple[Any, Any]:
-        check_is_fitted(self)
+        check_fitted(self)
         _at_least_one(N)
         factors = self.row_factors_ if what == "user" else self.column_factors_
         N = _at_most(N, only, said)
+        place = None if rows is not None else self._place_of(ids, what)
         if rows is None:
-            rows = factors[self._numbers(ids, what, f"{what}id")]
-        numbers, cosines = self._top(_directions(np.atleast_2d(rows)), _directions(factors), N,
-                                     self._allowed(what, without, only, said))
-        if _are_names(np.asarray(ids)):
+            rows = factors[self._numbers(ids, what, f"{what}id") if place is None else place]
+        rows, allowed = np.atleast_2d(rows), self._allowed(what, without, only, said)
+        numbers, cosines = (lists(self.device, rows, factors, N, cosines=True, allowed=allowed)
+                            or self._top(_directions(rows), _directions(factors), N, allowed))
+        if place is None and _are_names(np.asarray(ids)):
             numbers = self._called(what, numbers)
         return (numbers[0], cosines[0]) if _is_one(ids) else (numbers, cosines)
 
