@@ -1,7 +1,8 @@
 """bench/papers: each of the papers' tables and figures, in its small form on the processor. No figure is
 judged here, but that it is there, that the results behind it are right (a step fails where they are not), and
 what the data must be."""
-import importlib
+import importlib.machinery
+import importlib.util
 import json
 import pathlib
 import re
@@ -25,6 +26,14 @@ def run(script, *words):
                           check=False)
 
 
+def build_of(tool):
+    """The folder that tool was built in, which has the benchmarks."""
+    build = pathlib.Path(tool).parent
+    if not (build / "bench" / "kiln_bench").exists():
+        pytest.skip(f"{build} has no benchmarks")
+    return build
+
+
 def test_list():
     told = run("papers", "--list").stdout
     assert set(re.findall(r"^(\w+\.\w+) ", told, re.MULTILINE)) == NAMES
@@ -37,6 +46,16 @@ def test_unknown_names_are_refused(script):
     assert done.returncode == 2 and "there is no step fig99" in done.stderr
 
 
+def test_run_knows_all_operations_and_its_peers(tool, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # beside bench/run
+    loader = importlib.machinery.SourceFileLoader("bench_run", str(ROOT / "bench" / "run"))
+    bench = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_run", loader))
+    loader.exec_module(bench)
+    assert bench.forgotten(build_of(tool)) == []
+    for name, script, *_ in bench.PEERS + bench.NAMED:
+        assert (ROOT / "bench" / "peers" / script).exists(), name
+
+
 def test_page_maps_every_figure():
     page = (ROOT / "docs" / "papers.md").read_text()
     assert set(re.findall(r"`(\w+\.(?:fig|table)\d+)`", page)) == NAMES
@@ -44,9 +63,7 @@ def test_page_maps_every_figure():
 
 @pytest.fixture(scope="module")
 def found(tool, tmp_path_factory):
-    build, folder = pathlib.Path(tool).parent, tmp_path_factory.mktemp("papers")
-    if not (build / "bench" / "kiln_bench").exists():
-        pytest.skip(f"{build} has no benchmarks")
+    build, folder = build_of(tool), tmp_path_factory.mktemp("papers")
     done = run("papers", "--all", "--scale", "small", "--device", "cpu", "--build", str(build), "--out",
                str(folder), "--pictures", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
