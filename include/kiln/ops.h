@@ -400,9 +400,9 @@ KILN_API kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, cons
  * Sums are those of the pass before, corrected for the rows that have changed their centre
  * (kiln_assignment). */
 typedef struct kiln_bounds kiln_bounds;
-/* *bounds for passes over X and k centres, or NULL where there are none: X that is not dense, one centre,
- * groups of devices; on a CPU fewer than 16 columns or rows of fewer than 100 bytes; on a GPU rows of
- * fewer than 16 bytes, and devices without f64. A GPU measures all distances all the same, and adds up all
+/* *bounds for passes over X and k centres, or NULL where there are none: X that is not dense, or goes by in
+ * panels, one centre, groups of devices; on a CPU rows of fewer than 16 columns or 100 bytes; on a GPU rows
+ * of fewer than 16 bytes, and devices without f64. A GPU measures all distances all the same, and adds up all
  * rows that have weights. Memory, from the first pass on: on a CPU 16 bytes a row and 4 for each group of
  * centres, no more than a fifth of X in all, on a GPU 4 a row; and the centres and their sums in double.
  * Errors: ERR_ARGUMENT, ERR_NOMEM. Source: Hamerly, SDM 2010; Ding et al., ICML 2015 (Yinyang), with
@@ -446,19 +446,19 @@ typedef struct kiln_assignment {
  * Entries must be finite, and, of f64, their squares.
  * Cost: 2 nnz k flops, and 3 n k at most for a row in doubt; one pass over X, a second for sums and totals
  * where those are large beside X, and on GPUs. Work space: C again, the sums in double; on GPUs 16 bytes a
- * row. X must fit into the device's memory.
- * Determinism: run to run, and on the CPU for any number of threads.
- * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing); ERR_LIMIT (2^31 rows on a GPU); ERR_UNSUPPORTED (X
- * lies in a file); memory and device errors.
+ * row. An X in a file, or too large for the device, goes by in panels of rows, whose sums add up in double.
+ * Determinism: run to run, and on the CPU for any number of threads; of panels for the same memory.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing); ERR_LIMIT (2^31 rows of X or of a panel on a GPU);
+ * ERR_IO (X's file); memory and device errors.
  * Source: Lloyd, IEEE Trans. Inf. Theory 28 (1982). */
 KILN_API kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, const kiln_matrix *C,
                                  const kiln_matrix *weights);
 
 /* R_ij = x_rows[i],j.   R as many rows as wanted x n, dense; X m x n, dense or CSR; rows in any order, and as
  * often as wanted.
- * Cost: the rows. Determinism: every bit. Errors: ERR_ARGUMENT (shapes, types, devices, a row that X has
- * not), ERR_UNSUPPORTED (X lies in a file, and on the CPU, on a group, or on a device without room for it),
- * memory and device errors. */
+ * Cost: the rows; of an X that lies in a file one read for each. Determinism: every bit.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, a row that X has not), ERR_IO (X's file), memory and device
+ * errors. */
 KILN_API kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
 
 /* ---- conjugate gradient ---- */
@@ -595,10 +595,10 @@ KILN_API kiln_status kiln_ranks_begin(const kiln_ranks *ranks);
  * the right-hand side above, the change in step i goes to slot i mod h. Once all k columns of a step have
  * changed by no more than their goals the rest is not done; a goal below 0 is never met. Everything stays on
  * the device, so that many steps are queued without waiting.
- * Cost: a step reads 4 bytes a link (8 or 12 weighted) and gathers k elements for each, and reads three and
- * writes two more elements a vertex and column; GPUs: one such pass for every 8 columns. Sums of mass and
- * change in double (on devices that have it); balanced shares on GPUs: such a pass for every column.
- * Determinism: run to run, on the CPU for any number of threads.
+ * Cost: a step reads 4 bytes a link (8 or 12 weighted), gathers k elements for each, reads three and writes
+ * two more a vertex and column; GPUs: so for every 8 columns, in balanced shares for each. An A in a file, or
+ * too large beside the ranks, goes by as it is in panels of rows, with sums over links in the ranks' type.
+ * Determinism: run to run, on the CPU for any number of threads. Mass and change add up in double.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing, layout), ERR_LIMIT (2^31 links or more on a GPU),
  * memory and device errors.
  * Source: Page, Brin, Motwani and Winograd, 1998; Gunarathne, Salpitikorala, Chauhan and Fox, 2011, whose

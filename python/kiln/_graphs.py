@@ -55,7 +55,8 @@ def _of_shape(given: Matrix | None, shape: tuple[int, int], name: str) -> None:
 
 def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
     report = solve(operands[0].device, getattr(lib, f"kiln_{name}"),
-                   [operand.pointer for operand in operands], options, verbose=verbose, callback=callback)
+                   [operand.pointer for operand in operands], options, verbose=verbose, callback=callback,
+                   mapped=any(operand.mapped for operand in operands))
     warn_of(report, name, single=operands[0].dtype == np.float32)
     return report
 

@@ -19,7 +19,9 @@ struct pagerank {
     kiln_ranks on;
     kiln_matrix *shares; /* C after the last step: of on.C and on.next, as kiln_ranks_step changes the two */
     bool odd;            /* the number of steps */
-    double *S;           /* on.S on the host */
+    kiln_matrix *arrivals; /* NULL, or ki_ranks_arrivals */
+    double additions;      /* what leads to a vertex, times its rank, all of them; the most of the columns */
+    double *S;             /* on.S on the host */
     int64_t n, k;
 };
 
@@ -143,6 +145,7 @@ static kiln_status pagerank_begin(struct pagerank *s, const kiln_matrix *ranks, 
     for (int64_t c = 0; c < s->k; c++) s->S[GOAL * s->k + c] = run->tolerance;
     TRY(ki_vector_set(s->on.S, s->S));
     TRY(kiln_ranks_begin(&s->on));
+    TRY(ki_arena_take(&run->arena, &s->arrivals, ki_ranks_arrivals(&s->arrivals, &s->on)));
     TRY(kiln_norm(&largest, s->on.factor, KILN_NORM_MAX));
     if (isnan(largest))
         TRY((ki_fail(KILN_ERR_DATA,
@@ -164,8 +167,20 @@ static double dangling_mass(const struct pagerank *s) {
 static double error_bound(const struct pagerank *s, double residual) {
     const double d = s->options.damping;
     double measured;
-    const double rounding = ki_ranks_error(&measured, &s->on, dangling_mass(s));
+    const double rounding = ki_ranks_error(&measured, &s->on, dangling_mass(s)) +
+                            s->additions * ki_epsilon(kiln_matrix_type(s->on.P)) / 2;
     return d < 1 ? (d * (1 + measured) * residual + rounding) / (1 - d) : INFINITY;
+}
+
+static kiln_status count_additions(struct pagerank *s) {
+    double sums[COLUMNS_MOST];
+    kiln_status status = KILN_OK;
+    s->additions = 0;
+    if (!s->arrivals) return KILN_OK;
+    TRY(kiln_dot(sums, s->on.P, s->arrivals));
+    for (int64_t c = 0; c < s->k; c++) s->additions = fmax(s->additions, sums[c]);
+done:
+    return status;
 }
 
 /* Takes what `count` queued iterations have left to the report. */
@@ -173,6 +188,7 @@ static kiln_status pagerank_note(struct pagerank *s, int64_t count) {
     kiln_report *report = &s->run.report;
     kiln_status status;
     TRY(ki_vector_get(s->S, s->on.S));
+    TRY(count_additions(s));
     const int64_t taken = (int64_t)s->S[TAKEN * s->k] - report->iterations;
     for (int64_t i = 0; i < ki_min(taken, count); i++) {
         const double *change = s->S + (HEAD + report->iterations % QUEUED_MOST) * s->k;

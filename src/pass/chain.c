@@ -9,8 +9,8 @@
 #include "pass/group.h"
 #include "pass/roles.h"
 
-kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
-                             const kiln_matrix *like) {
+kiln_status ki_check_passed(const char *call, const char *name, const kiln_matrix *A,
+                            const kiln_matrix *like) {
     if (!A) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, name);
     if (A->device != like->device)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s lies on device %s, another operand on %s", call, name,
@@ -19,6 +19,13 @@ kiln_status ki_check_operand(const char *call, const char *name, const kiln_matr
     if (A->type != like->type)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %s, another operand is %s", call, name,
                        ki_type_name(A->type), ki_type_name(like->type));
+    return KILN_OK;
+}
+
+kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
+                             const kiln_matrix *like) {
+    const kiln_status status = ki_check_passed(call, name, A, like);
+    if (status != KILN_OK) return status;
     if (ki_on_cpu(A->device) && A->streams) {
         ki_fail(KILN_ERR_UNSUPPORTED, "%s: %s lies in a file, and only passes over it are possible", call,
                 name);

@@ -84,6 +84,7 @@ struct ki_single {
     int kind;          /* of roles */
     const void *whole; /* the operation's struct, its arguments checked */
     int64_t sums;      /* doubles where rules->sums points to, if to anything */
+    bool fresh;        /* what KI_CHANGES says of an operand does not hold this time: it is only written */
     int64_t walked;    /* bytes of results that each slice of X walks through beside its own */
     kiln_status (*run)(const void *slice); /* where X and all operands are on the device */
     /* Makes a slice add to what its first operand, a sum, holds. NULL: it cannot, and its part is added
@@ -95,6 +96,11 @@ struct ki_single {
 kiln_status ki_run_single(const struct ki_single *single);
 /* Whether passes over X are expected to move it panel by panel: for prices, as only running one tells. */
 bool ki_streams(const kiln_matrix *X);
+/* The same of passes that take so many bytes beside X and the operands, whether X is there or not. */
+bool ki_streams_beside(const kiln_matrix *X, int64_t bytes);
+/* ki_check_operand of an operand that may so lie in a file. */
+kiln_status ki_check_passed(const char *call, const char *name, const kiln_matrix *A,
+                            const kiln_matrix *like);
 /* Panel by panel. All operands but X are held. */
 kiln_status ki_stream(const struct ki_single *single);
 

@@ -17,7 +17,7 @@ static bool works_in_place(const struct ki_single *single) {
     for (int i = 0; i < rules->count; i++) {
         const kiln_matrix *A = ki_operand_of(single->whole, &rules->rule[i]);
         if (!A || !(rules->rule[i].use & KI_WRITES)) continue;
-        if (rules->rule[i].use & KI_READS) return true;
+        if ((rules->rule[i].use & KI_READS) && !single->fresh) return true;
         for (int j = 0; j < rules->count; j++)
             if ((rules->rule[j].use & KI_READS) && ki_operand_of(single->whole, &rules->rule[j]) == A)
                 return true;
@@ -55,9 +55,13 @@ kiln_status ki_run_single(const struct ki_single *single) {
 
 bool ki_streams(const kiln_matrix *X) {
     if (X->here) X = X->here;
+    return !ki_matrix_resident(X) && ki_streams_beside(X, 0);
+}
+
+bool ki_streams_beside(const kiln_matrix *X, int64_t bytes) {
+    if (X->here) X = X->here;
     if (X->streams || ki_on_cpu(X->device)) return X->streams || X->file;
-    if (ki_matrix_resident(X)) return false;
-    int64_t room = 0;
+    int64_t room = -bytes;
     const struct ki_group *group = X->device->group;
     for (int i = 0; i < (group ? group->count : 1); i++)
         room += ki_memory_room(group ? group->member[i] : X->device);

@@ -1,5 +1,5 @@
-"""Every verb of linear models on an X far above the byte budget: each run is a process of its own, so that X
-is cold, and none may need X whole. The objective is the one that a CPU with plenty finds.
+"""Every verb that takes X by panels on an X far above the byte budget: each run is a process of its own, so
+that X is cold, and none may need X whole. Objective, clusters and ranks are those of a CPU with plenty.
 
 usage: budget_test.py KILN DEVICE[/WAY...] ...
 A WAY is one of dense and sparse, f32 and f64, read and map; or short: one case of each verb. Without any, all
@@ -19,6 +19,10 @@ import zipfile
 
 ROWS, COLUMNS, WIDE, PART = 4000, 24, 200, 0.12
 BUDGET = 0.5  # of X
+CLUSTERS, MEMBERS = 3, 4000  # K-Means: rows
+LONG, OWN, FILLED = 200, 60, 50  # columns of dense X; of a cluster in sparse X, and entries of a row
+VERTICES, LINKS = 1500, 200  # PageRank: links of a vertex
+TENTH = 0.1
 
 
 def npy(values, code, *shape):
@@ -35,13 +39,42 @@ def write(name, data):
         out.write(data)
 
 
-def npz(name, data, columns, starts, code):
+def npz(name, data, columns, starts, code, width=WIDE):
     with zipfile.ZipFile(name, "w", zipfile.ZIP_STORED) as out:
         out.writestr("indices.npy", npy(columns, "i", len(columns)))
         out.writestr("indptr.npy", npy(starts, "q", len(starts)))
         out.writestr("format.npy", npy_text(b"csr"))
-        out.writestr("shape.npy", npy([len(starts) - 1, WIDE], "q", 2))
+        out.writestr("shape.npy", npy([len(starts) - 1, width], "q", 2))
         out.writestr("data.npy", npy(data, code, len(data)))
+
+
+def make_clusters(folder):
+    """Rows far from all centres but their own, which are the same for any order of additions."""
+    dice = random.Random(8)
+    home = [dice.randrange(CLUSTERS) for _ in range(MEMBERS)]
+    centres = [[dice.gauss(0, 8) for _ in range(LONG)] for _ in range(CLUSTERS)]
+    dense = [x + dice.gauss(0, 1) for h in home for x in centres[h]]
+    columns, data, starts = [], [], [0]
+    for h in home:
+        columns += sorted(dice.sample(range(OWN * h, OWN * (h + 1)), FILLED))
+        data += [1 + dice.random() for _ in range(FILLED)]
+        starts.append(len(data))
+    for code in "fd":
+        write(os.path.join(folder, f"clusters-dense-{code}.npy"), npy(dense, code, MEMBERS, LONG))
+        npz(os.path.join(folder, f"clusters-sparse-{code}.npz"), data, columns, starts, code, OWN * CLUSTERS)
+
+
+def make_graph(folder):
+    """Links with weights; a few vertices have none. Two sets of seeds."""
+    dice = random.Random(9)
+    columns, starts = [], [0]
+    for vertex in range(VERTICES):
+        columns += sorted(dice.sample(range(VERTICES), LINKS if vertex % 100 else 0))
+        starts.append(len(columns))
+    data = [0.5 + dice.random() for _ in columns]
+    for code in "fd":
+        npz(os.path.join(folder, f"graph-{code}.npz"), data, columns, starts, code, VERTICES)
+    write(os.path.join(folder, "seeds.txt"), b"3\n5 2\n\n1000\n17\n")
 
 
 def npy_text(text):
@@ -102,6 +135,13 @@ CASES = (
 )
 
 
+KMEANS = (
+    ("--init", "k-means++"),
+    ("--init", "k-means-parallel"),
+    ("--batch", "50", "--max-iterations", "40"),
+)
+PAGERANK = ((), ("--unweighted",), ("--personalize", "seeds.txt"))
+
 SHORT = CASES[0], CASES[4], CASES[8], CASES[9]
 
 
@@ -109,6 +149,8 @@ class Runs:
     def __init__(self, kiln, folder):
         self.kiln, self.folder, self.failed, self.known = kiln, folder, 0, {}
         self.entries = make(folder)
+        make_clusters(folder)
+        make_graph(folder)
 
     def has(self, device):
         listed = subprocess.run([self.kiln, "devices", "--json"], capture_output=True, text=True,
@@ -144,14 +186,59 @@ class Runs:
             self.known[known] = self.run(*self.command(case, shape, code), "--device", "cpu")
         return self.known[known]
 
-    def case(self, device, case, shape, code, mapped):
-        name = " ".join([device, *case, shape, "f32" if code == "f" else "f64", "map" if mapped else ""])
+    def case(self, compare, device, case, shape, code, mapped):
+        kind = "f32" if code == "f" else "f64"
+        name = " ".join([device, compare.__name__, *case, shape, kind, "map" if mapped else ""])
         try:
-            self.compare(device, case, shape, code, mapped)
+            compare(device, case, shape, code, mapped)
             print("pass", name, flush=True)
         except (RuntimeError, AssertionError, subprocess.TimeoutExpired) as error:
             self.failed += 1
             print("FAIL", name, error, flush=True)
+
+    def budget(self, device, data, mapped):
+        return ["--device", device, "--memory",
+                str(int(TENTH * os.path.getsize(data))), *(["--map"] if mapped else [])]
+
+    def compare_clusters(self, device, options, shape, code, mapped):
+        data = self.path(f"clusters-{shape}-{code}.{'npy' if shape == 'dense' else 'npz'}")
+        model, labels, digits = self.path("c.kiln"), self.path("labels.txt"), 1e-12 if code == "d" else 1e-5
+        command = ["kmeans", data, "-k", str(CLUSTERS), "--seed", "3", *options, "--labels", labels]
+        way = [*self.budget(device, data, mapped), "--type", "f32" if code == "f" else "f64"]
+        want = self.run(*command, *way[-2:], "--device", "cpu")
+        found = read(labels)
+        got = self.run(*command, *way, "-o", model)
+        assert read(labels) == found, "other labels"
+        for key in ("inertia", "iterations"):
+            assert abs(got[key] - want[key]) <= digits * abs(want[key]), f"{key} {got[key]}, not {want[key]}"
+        assert got["memory"]["panels"] > 10, "X was not streamed"
+        members = 2 if "*" in device else 1  # of which each has the budget
+        assert got["memory"]["peak"] <= members * int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
+        again = self.run(*command, *way)
+        assert again["inertia"] == got["inertia"], "the same budget gave other bits"
+        lines = subprocess.run([self.kiln, "predict", "-q", model, data, *way], capture_output=True,
+                               text=True, check=True).stdout.split("\n")
+        assert [line.split()[0] for line in lines if line] == found.split(), "predicted other labels"
+
+    def compare_ranks(self, device, options, shape, code, mapped):
+        """Both are within their bounds of the right ranks, which are of vertices in the same order."""
+        data, scores = self.path(f"graph-{code}.npz"), self.path("ranks.tsv")
+        options = [self.path(text) if text.endswith(".txt") else text for text in options]
+        command = ["pagerank", data, *options, "--type", "f32" if code == "f" else "f64", "--scores", scores]
+        want = self.run(*command, "--device", "cpu")
+        right = [line.split("\t")[1:] for line in read(scores).splitlines()]
+        way = self.budget(device, data, mapped)
+        got = self.run(*command, *way)
+        found = [line.split("\t")[1:] for line in read(scores).splitlines()]
+        bound = want["error_bound"] + got["error_bound"]
+        assert len(found) == len(right) == VERTICES, f"{len(found)} vertices"
+        for column in range(len(right[0])):
+            apart = sum(abs(float(x[column]) - float(y[column])) for x, y in zip(found, right))
+            assert apart <= bound, f"ranks differ by {apart}, bound {bound}"
+        assert bound <= (3e-9 if code == "d" else 1e-4), f"bound {bound}"
+        assert got["memory"]["panels"] > 10, "links were not streamed"
+        assert got["memory"]["peak"] <= int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
+        assert abs(got["dangling_mass"] - want["dangling_mass"]) <= bound, "dangling mass"
 
     def compare(self, device, case, shape, code, mapped):
         model = self.path("m.kiln")
@@ -176,6 +263,18 @@ class Runs:
                            - value) <= 100 * digits * abs(value), f"{metric} {seen[metric]}, not {value}"
 
 
+def read(name):
+    with open(name, encoding="utf-8") as file:
+        return file.read()
+
+
+def cases(runs):
+    """What is compared, of which shapes of X."""
+    yield from ((runs.compare, case, shape) for case in CASES for shape in ("dense", "sparse"))
+    yield from ((runs.compare_clusters, case, shape) for case in KMEANS for shape in ("dense", "sparse"))
+    yield from ((runs.compare_ranks, case, "sparse") for case in PAGERANK)
+
+
 def main(kiln, *devices):
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(kiln, folder)
@@ -183,17 +282,18 @@ def main(kiln, *devices):
             if not runs.has(device):
                 print("no device", device)
                 continue
-            for case, shape, code, mapped in itertools.product(CASES, ("dense", "sparse"), "fd",
-                                                               (False, True)):
+            for (compare, case, shape), code, mapped in itertools.product(cases(runs), "fd", (False, True)):
                 if device.startswith("cpu") and not mapped:
                     continue  # a CPU holds what it has read
+                if compare == runs.compare_ranks and "*" in device:
+                    continue  # members gather by columns, which a budget below X has no room for
                 if "cholesky" in case and (shape, code) != ("dense", "d"):
                     continue  # for which a budget that is smaller than X has no room
-                if "short" in ways and case not in SHORT:
+                if "short" in ways and case not in (*SHORT, KMEANS[0]):
                     continue
                 named = {"short", shape, "f32" if code == "f" else "f64", "map" if mapped else "read"}
                 if all(way in named for way in ways):
-                    runs.case(device, case, shape, code, mapped)
+                    runs.case(compare, device, case, shape, code, mapped)
     print(f"{runs.failed} failed")
     return runs.failed > 0
 

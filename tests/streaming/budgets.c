@@ -131,6 +131,31 @@ static void losses(struct world *o) {
     kiln_matrix_free(sums);
 }
 
+/* Rows of X as centres: which of them is nearest, what the rows of each add up to, and one centre more. */
+static void clusters(struct world *o) {
+    static const int64_t rows[] = {3, 1234, 1999, 0, 777, 3}, more[] = {42};
+    enum { COUNT = sizeof rows / sizeof *rows };
+    kiln_matrix *C = dense(o, COUNT, COLS, 14), *c = dense(o, 1, COLS, 15), *sums = dense(o, COUNT, COLS, 16);
+    double totals[2 * COUNT];
+    OK(kiln_rows(C, o->X, rows));
+    OK(kiln_rows(c, o->X, more));
+    note(o, C);
+    OK(kiln_assign(&(kiln_assignment){.labels = o->C, .distances = o->q, .sums = sums, .totals = totals},
+                   o->X, C, o->v));
+    note(o, o->C);
+    note(o, o->q);
+    note(o, sums);
+    for (int i = 0; i < 2 * COUNT; i++) o->results[o->count++] = totals[i];
+    OK(kiln_assign(&(kiln_assignment){.labels = o->C, .distances = o->q, .first = COUNT}, o->X, c, NULL));
+    note(o, o->C);
+    note(o, o->q);
+    OK(kiln_assign(&(kiln_assignment){.totals = totals}, o->X, C, NULL));
+    for (int i = 0; i < 2 * COUNT; i++) o->results[o->count++] = totals[i];
+    kiln_matrix_free(C);
+    kiln_matrix_free(c);
+    kiln_matrix_free(sums);
+}
+
 static void regression(struct world *o) {
     kiln_linreg_options options = {.l2 = 0.1, .standardize = 1, .weights = o->v};
     kiln_report report = {0};
@@ -167,6 +192,7 @@ static void live(struct world *o, kiln_format format, kiln_type type, int64_t me
     OK(kiln_map(o->v, KILN_MAP_ABS, o->v));
     passes(o);
     losses(o);
+    clusters(o);
     regression(o);
     *X_bytes = ki_matrix_bytes(o->X);
     kiln_matrix *const all[] = {o->X, o->y, o->Y, o->v, o->w, o->W, o->B, o->q, o->Q, o->C, o->P, o->b, o->g};
@@ -247,6 +273,15 @@ static void deterministic(void **state) {
     }
     assert_memory_equal(o.results, o.results + COLS, COLS * sizeof(double));
     assert_memory_equal(o.results, o.results + 2 * COLS, COLS * sizeof(double));
+    kiln_matrix *C = dense(&o, 3, COLS, 5), *sums = dense(&o, 3, COLS, 6);
+    for (int pass = 0; pass < 2; pass++) {
+        double totals[6];
+        OK(kiln_assign(&(kiln_assignment){.sums = sums, .totals = totals}, o.X, C, NULL));
+        note(&o, sums);
+    }
+    assert_memory_equal(o.results + 3 * COLS, o.results + 6 * COLS, 3 * COLS * sizeof(double));
+    kiln_matrix_free(C);
+    kiln_matrix_free(sums);
     kiln_device_get_statistics(o.device, &statistics);
     assert_true(statistics.panels > 3);
     assert_true(statistics.layout_seconds > 0);

@@ -56,7 +56,7 @@ static kiln_status check(const char *call, const kiln_ranks *on) {
         return ki_fail(KILN_ERR_ARGUMENT, "%s: layout is %d, but must be 0 to 3", call, (int)on->layout);
     if (!(on->damping >= 0 && on->damping <= 1))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: damping is %g, but must be in [0, 1]", call, on->damping);
-    TRY(ki_check_operand(call, "A", A, P));
+    TRY(ki_check_passed(call, "A", A, P));
     TRY(ki_check_dense(call, "P", P, A, A->rows, P->cols));
     TRY(ki_check_dense(call, "C", on->C, P, P->rows, P->cols));
     TRY(ki_check_dense(call, "next", on->next, P, P->rows, P->cols));
@@ -168,7 +168,9 @@ static kiln_status run(const char *call, const kiln_ranks *given, int64_t first,
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld steps from number %lld on, but S has rows for %lld", call,
                        (long long)count, (long long)first, (long long)(ranks.on.S->rows - RANKS_ROWS));
     if (A->rows == 0) return KILN_OK;
-    return ki_is_split(A) ? ki_ranks_share(&ranks) : ki_ranks_run(&ranks, first, count);
+    return ki_is_split(A)                ? ki_ranks_share(&ranks)
+           : ki_ranks_streams(&ranks.on) ? ki_ranks_stream(&ranks, first, count)
+                                         : ki_ranks_run(&ranks, first, count);
 done:
     return status;
 }

@@ -34,4 +34,9 @@ kiln_status ki_ranks_share(const struct ki_ranks *ranks);
 kiln_status ki_ranks_run(const struct ki_ranks *ranks, int64_t first, int64_t count);
 kiln_status ki_ranks_settle(const struct ki_ranks *ranks, int64_t number);
 
+/* ranks_stream.c: the same where the device has no room for A and its links beside the ranks, or A lies in a
+ * file; checked. */
+bool ki_ranks_streams(const kiln_ranks *on);
+kiln_status ki_ranks_stream(const struct ki_ranks *ranks, int64_t first, int64_t count);
+
 #endif

@@ -11,6 +11,11 @@
  * that a step reports. */
 double ki_ranks_error(double *measured, const kiln_ranks *ranks, double mass);
 
+/* *arrivals = how many links lead to each vertex, n x 1, where steps add them up as they come (A streams):
+ * what rounding does is then more than ki_ranks_error by half an epsilon times the sum of these numbers, each
+ * times the vertex's rank. Else NULL. One pass over A. */
+kiln_status ki_ranks_arrivals(kiln_matrix **arrivals, const kiln_ranks *ranks);
+
 /* Whether any of A's links has a weight other than 1. A dense A's have. Wherever A's rows lie. */
 kiln_status ki_links_weighted(bool *weighted, const kiln_matrix *A);
 

@@ -9,14 +9,15 @@
 #include "core/sized.h"
 #include "ops/points/bounds.h"
 #include "pass/group.h"
+#include "pass/roles.h"
 
 /* Each member finds the nearest centres of its rows, and what they add up to. */
 static const struct ki_rule rules[] = {
+    {offsetof(struct ki_assign, sums), KI_WRITES, {KI_SUM}},
     {offsetof(struct ki_assign, labels), KI_CHANGES, {KI_ROW}},
     {offsetof(struct ki_assign, distances), KI_CHANGES, {KI_ROW}},
     {offsetof(struct ki_assign, weights), KI_READS, {KI_ROW}},
     {offsetof(struct ki_assign, C), KI_READS, {KI_COLUMN}},
-    {offsetof(struct ki_assign, sums), KI_WRITES, {KI_SUM}},
 };
 static const struct ki_rules table = KI_RULES(struct ki_assign, X, offsetof(struct ki_assign, totals), rules);
 
@@ -45,25 +46,57 @@ done:
     return status;
 }
 
-static kiln_status run(const void *assign) {
-    const struct ki_assign *of = assign;
-    kiln_device *device = of->X->device;
-    kiln_status status = of->bounds ? ki_bounds_begin(of->bounds) : KILN_OK;
+/* All rows that X has, which with the other operands is on the device. */
+static kiln_status run_there(const struct ki_assign *of) {
+    return !ki_on_cpu(of->X->device) ? ki_assign_gpu(of)
+           : of->bounds              ? run_bounded(of)
+                                     : ki_bodies(of->X)->assign(of);
+}
+
+static kiln_status run_by_bounds(const struct ki_assign *of) {
+    kiln_status status = ki_bounds_begin(of->bounds);
     if (status != KILN_OK) return status;
-    const struct ki_operand operands[] = {{of->X, false},
-                                          {of->C, false},
-                                          {of->weights, false},
-                                          {of->labels, true},
-                                          {of->distances, true},
-                                          {of->sums, true},
-                                          {of->bounds ? of->bounds->running : NULL, true}};
+    const struct ki_operand operands[] = {
+        {of->X, false}, {of->C, false}, {of->weights, false}, {of->sums, true}, {of->bounds->running, true}};
     const int count = sizeof operands / sizeof *operands;
-    status = ki_operands_hold(device, operands, count);
+    status = ki_operands_hold(of->X->device, operands, count);
     if (status != KILN_OK) return status;
-    status = !ki_on_cpu(device) ? ki_assign_gpu(of)
-             : of->bounds       ? run_bounded(of)
-                                : ki_bodies(of->X)->assign(of);
-    ki_operands_release(device, operands, count);
+    status = run_there(of);
+    ki_operands_release(of->X->device, operands, count);
+    return status;
+}
+
+/* X, or a panel of it, whose sums are added up before they are rounded. */
+static kiln_status run_rows(const void *assign) {
+    struct ki_assign of = *(const struct ki_assign *)assign;
+    kiln_device *device = of.X->device;
+    kiln_status status = KILN_OK;
+    if (!of.X->view) of.wide = NULL;
+    if (of.wide && !*of.wide)
+        TRY(ki_matrix_new_held(of.wide, device, ki_wide_type(device), of.C->rows * (of.C->cols + 2), 1));
+    if (of.wide && ki_on_cpu(device)) of.kept = ki_host(&(*of.wide)->values);
+    TRY(run_there(&of));
+done:
+    return status;
+}
+
+static void add(void *slice) {
+    ((struct ki_assign *)slice)->adds = true;
+}
+
+static kiln_status run(const void *assign) {
+    struct ki_assign of = *(const struct ki_assign *)assign;
+    kiln_matrix *wide = NULL;
+    if (of.bounds) return run_by_bounds(&of);
+    if (of.sums) of.wide = &wide;
+    const kiln_status status =
+        ki_run_single(&(struct ki_single){.rules = &table,
+                                          .whole = &of,
+                                          .sums = of.totals && !of.sums ? 2 * of.C->rows : 0,
+                                          .fresh = of.first == 0,
+                                          .run = run_rows,
+                                          .go_on = add});
+    kiln_matrix_free(wide);
     return status;
 }
 
@@ -72,7 +105,7 @@ static kiln_status check(const char *call, const kiln_assignment *to, const kiln
     enum { CENTRES_MOST = 1 << 24 };
     kiln_status status;
     if (!X || !C) return ki_fail(KILN_ERR_ARGUMENT, "%s: X or C is NULL", call);
-    TRY(ki_check_operand(call, "X", X, C));
+    TRY(ki_check_passed(call, "X", X, C));
     TRY(ki_check_dense(call, "C", C, X, C->rows, X->cols));
     if (weights) TRY(ki_check_dense(call, "weights", weights, X, X->rows, 1));
     if (to->labels) TRY(ki_check_dense(call, "labels", to->labels, X, X->rows, 1));

@@ -454,6 +454,7 @@ kiln_status FN(assign)(const struct ki_assign *of) {
     ki_parallel(threads, all.parts, FN(assign_part), &all);
     if (all.copies == 1) ki_parallel_ranges(threads, all.k, 1, FN(assign_clusters), &all);
     ki_parallel_ranges(threads, all.copy, 4096, FN(assign_join), &all);
+    for (int64_t i = 0; of->adds && i < all.copy; i++) all.sums[i] += of->kept[i];
     const int64_t behind = of->sums ? all.k * all.n : 0;
     for (int64_t i = 0; i < behind; i++) VALUES(of->sums)[i] = (real)all.sums[i];
     for (int64_t i = 0; of->totals && i < 2 * all.k; i++) of->totals[i] = all.sums[behind + i];

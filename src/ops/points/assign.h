@@ -14,6 +14,8 @@ struct ki_assign {
     const int32_t *known; /* labels of all rows, where they are known; else NULL */
     int32_t *found;       /* the labels as integers; NULL: not wanted */
     double *kept;         /* a copy of sums and totals before they are rounded; NULL: not wanted */
+    kiln_matrix **wide;   /* the same of the panels so far, where X goes by in panels; NULL: it does not */
+    bool adds;            /* to `wide`, and on a CPU to `kept`: the panel is not the first */
 };
 
 kiln_status ki_assign_gpu(const struct ki_assign *of); /* X and the others are on the device */

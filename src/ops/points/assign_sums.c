@@ -164,6 +164,7 @@ done:
 kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
     const kiln_bounds *b = of->bounds;
+    const kiln_matrix *running = b ? b->running : of->wide ? *of->wide : NULL;
     kiln_status status;
     if (b) TRY(ki_assign_follow(s));
     if (ki_assign_sorts(how)) TRY(sort(s));
@@ -173,10 +174,10 @@ kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *h
     TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * ki_type_bytes(ki_wide_type(s->device))));
     TRY(ki_assign_launch(s, "assign_sums", "assign_join", defines, s->k * KI_ASSIGN_GROUP, KI_ASSIGN_GROUP,
                          KI_PACK(assign_join, of->X, .sums = of->sums, .totals = &s->totals,
-                                 .running = b ? &b->running->values : NULL, .partial = &s->partial,
+                                 .running = running ? &running->values : NULL, .partial = &s->partial,
                                  .start = how->bytes ? NULL : &s->start, .n = (int32_t)s->n,
                                  .k = (int32_t)s->k, .groups = (int32_t)how->groups,
-                                 .piece = (int32_t)how->piece, .corrects = s->corrects)));
+                                 .piece = (int32_t)how->piece, .corrects = s->corrects || of->adds)));
     if (of->totals) TRY(ki_download_wide(of->totals, s->device, &s->totals, 0, 2 * s->k));
 done:
     return status;

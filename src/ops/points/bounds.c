@@ -7,11 +7,13 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "pass/group.h"
+#include "pass/roles.h"
 
 /* On a CPU bounds take no more than 1/SHARE of the row that they are of: OF_ROW bytes, and OF_GROUP for each
  * group of centres. Rows shorter than LEAST_COLUMNS are measured sooner than bounds are kept. On a GPU a row
- * of LEAST_BYTES or more has its centre kept. */
-enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16, LEAST_BYTES = 16 };
+ * of LEAST_BYTES or more has its centre kept. An X that goes by in panels has no bounds: nor has one beside
+ * which a GPU's passes, which take up to WORK_OF_ROW bytes a row, find no room. */
+enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16, LEAST_BYTES = 16, WORK_OF_ROW = 32 };
 
 /* A CPU's bytes for the groups of a row. */
 static int64_t room_of(const kiln_matrix *X) {
@@ -21,6 +23,7 @@ static int64_t room_of(const kiln_matrix *X) {
 /* Whether X is such that bounds are worth their memory. */
 static bool there_are(const kiln_matrix *X, int64_t k) {
     if (X->format != KILN_DENSE || ki_is_split(X) || X->rows == 0 || k < 2) return false;
+    if (ki_streams_beside(X, X->rows * WORK_OF_ROW)) return false;
     if (!ki_on_cpu(X->device))
         return X->cols * ki_type_bytes(X->type) >= LEAST_BYTES && ki_wide_type(X->device) == KILN_F64;
     return X->cols >= LEAST_COLUMNS && room_of(X) >= OF_GROUP;

@@ -1,10 +1,11 @@
 /* Potentials of candidates: the CPU's body, or a copy of D that a pass for each candidate brings up to
- * date. */
+ * date. Of an X that goes by in panels each panel meets all candidates. */
 #include "ops/points/potentials.h"
 
 #include "bodies/bodies.h"
 #include "core/size.h"
 #include "pass/group.h"
+#include "pass/roles.h"
 
 /* The sum of weights times what D is with the row `number` of C, too. E, m x 1, and c, 1 x n: work space. */
 static kiln_status measure(double *potential, const struct ki_potentials *of, kiln_matrix *E, kiln_matrix *c,
@@ -20,7 +21,16 @@ done:
     return status;
 }
 
-kiln_status ki_potentials(const struct ki_potentials *of) {
+static const struct ki_rule rules[] = {
+    {offsetof(struct ki_potentials, D), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_potentials, weights), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_potentials, C), KI_READS, {KI_COLUMN}},
+};
+static const struct ki_rules table =
+    KI_RULES(struct ki_potentials, X, offsetof(struct ki_potentials, potential), rules);
+
+static kiln_status run(const void *potentials) {
+    const struct ki_potentials *of = potentials;
     const kiln_matrix *X = of->X;
     kiln_matrix *E = NULL, *c = NULL;
     kiln_status status = KILN_OK;
@@ -32,4 +42,9 @@ done:
     kiln_matrix_free(E);
     kiln_matrix_free(c);
     return status;
+}
+
+kiln_status ki_potentials(const struct ki_potentials *of) {
+    if (ki_is_split(of->X)) return run(of);
+    return ki_run_single(&(struct ki_single){.rules = &table, .whole = of, .sums = of->C->rows, .run = run});
 }

@@ -3,11 +3,13 @@
 
 #include "bodies/bodies.h"
 #include "core/arguments.h"
+#include "core/file.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/vectors/rows.cl"
 #include "pass/group.h"
+#include "pass/roles.h"
 
 KI_ARGUMENTS(copy_rows);
 
@@ -30,38 +32,57 @@ done:
     return status;
 }
 
-/* Rows of X's copy in host memory. */
-static void take(char *to, const kiln_matrix *X, const int64_t *rows, int64_t count) {
+/* Row `number` of X's copy in host memory, or of its file: `to`, dense. `values` and `col` have room for the
+ * longest. */
+static kiln_status take_row(char *to, const kiln_matrix *X, int64_t number, char *values, int32_t *col) {
     const int64_t element = ki_type_bytes(X->type), *start = ki_matrix_host(X, KI_ROW_START);
-    const int32_t *col = ki_matrix_host(X, KI_COL);
-    const char *values = ki_matrix_host(X, KI_VALUES);
-    for (int64_t i = 0; i < count; i++) {
-        char *row = to + i * X->cols * element;
-        if (X->format == KILN_DENSE) {
-            memcpy(row, values + rows[i] * X->cols * element, (size_t)(X->cols * element));
-            continue;
-        }
-        memset(row, 0, (size_t)(X->cols * element));
-        for (int64_t e = start[rows[i]]; e < start[rows[i] + 1]; e++)
-            memcpy(row + col[e] * element, values + e * element, (size_t)element);
-    }
+    const bool dense = X->format == KILN_DENSE;
+    const int64_t begin = dense ? number * X->cols : start[number],
+                  count = dense ? X->cols : start[number + 1] - begin;
+    const char *from = ki_matrix_host(X, KI_VALUES);
+    const int32_t *at = ki_matrix_host(X, KI_COL);
+    kiln_status status = KILN_OK;
+    if (!from) TRY(ki_matrix_read(dense ? to : values, X, KI_VALUES, begin, count));
+    if (!from && !dense) TRY(ki_matrix_read(col, X, KI_COL, begin, count));
+    if (dense && from) memcpy(to, from + begin * element, (size_t)(count * element));
+    if (dense) goto done;
+    memset(to, 0, (size_t)(X->cols * element));
+    for (int64_t e = 0; e < count; e++)
+        memcpy(to + (from ? at[begin + e] : col[e]) * element,
+               from ? from + (begin + e) * element : values + e * element, (size_t)element);
+done:
+    return status;
 }
 
-/* From host memory, where a group of GPUs has the whole of X and what is too large for a GPU lies. R stays
- * there, too, if it has no place on the device. */
-static kiln_status copy_from_host(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
+static kiln_status take(char *to, const kiln_matrix *X, const int64_t *rows, int64_t count) {
+    const int64_t element = ki_type_bytes(X->type), *start = ki_matrix_host(X, KI_ROW_START);
+    int64_t most = 0;
+    kiln_status status = KILN_OK;
+    for (int64_t i = 0; start && i < count; i++) most = ki_max(most, start[rows[i] + 1] - start[rows[i]]);
+    char *values = ki_alloc((size_t)(most * (element + 4) + 1));
+    if (!values) return ki_fail_nomem((size_t)(most * (element + 4)), "a row of a matrix");
+    int32_t *col = (int32_t *)(void *)(values + most * element);
+    for (int64_t i = 0; i < count; i++) TRY(take_row(to + i * X->cols * element, X, rows[i], values, col));
+    if (X->file) TRY(ki_file_check(X->file));
+done:
+    ki_free(values);
+    return status;
+}
+
+/* From host memory, where a group of GPUs has the whole of X and what is too large for a GPU lies, or from
+ * X's file. R stays in host memory, too, if it has no place on the device. */
+static kiln_status copy_from_outside(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
     const int64_t bytes = R->nnz * ki_type_bytes(R->type);
     const struct ki_operand written = {R, true};
     char *to = NULL;
     kiln_status status;
     if (!ki_matrix_resident(R) && R->host[KI_VALUES]) {
         ki_slots_drop(R);
-        take(R->host[KI_VALUES], X, rows, R->rows);
-        return KILN_OK;
+        return take(R->host[KI_VALUES], X, rows, R->rows);
     }
     to = ki_alloc((size_t)bytes);
     if (!to) return ki_fail_nomem((size_t)bytes, "rows of a matrix");
-    take(to, X, rows, R->rows);
+    TRY(take(to, X, rows, R->rows));
     TRY(ki_operands_hold(R->device, &written, 1));
     status = ki_device_upload(R->device, &R->values, 0, to, bytes);
     ki_operands_release(R->device, &written, 1);
@@ -74,7 +95,7 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
     static const char call[] = "kiln_rows";
     kiln_status status;
     if (!R || !X || !rows) return ki_fail(KILN_ERR_ARGUMENT, "%s: R, X or rows is NULL", call);
-    TRY(ki_check_operand(call, "X", X, R));
+    TRY(ki_check_passed(call, "X", X, R));
     TRY(ki_check_dense(call, "R", R, X, R->rows, X->cols));
     if (R == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must not be X", call);
     for (int64_t i = 0; i < R->rows; i++)
@@ -83,10 +104,9 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
                            (long long)X->rows, (long long)rows[i]);
     if (R->nnz == 0) return KILN_OK;
     if (X->here) return X->device->processes->rows(R, X, rows);
-    const bool away = !ki_on_cpu(X->device) && (ki_is_split(X) || ki_streams(X));
-    if (away && ki_matrix_host(X, KI_VALUES)) return copy_from_host(R, X, rows);
-    if (away && X->file && !ki_matrix_resident(X))
-        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: X lies in a file, from which passes stream it", call);
+    const bool away = ki_is_split(X) || ki_streams(X);
+    if (away && !ki_matrix_resident(X) && (ki_matrix_host(X, KI_VALUES) || X->file))
+        return copy_from_outside(R, X, rows);
     const struct ki_operand operands[] = {{R, true}, {X, false}};
     TRY(ki_operands_hold(X->device, operands, 2));
     if (ki_on_cpu(X->device))
