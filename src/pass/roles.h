@@ -101,6 +101,8 @@ bool ki_streams_beside(const kiln_matrix *X, int64_t bytes);
 /* ki_check_operand of an operand that may so lie in a file. */
 kiln_status ki_check_passed(const char *call, const char *name, const kiln_matrix *A,
                             const kiln_matrix *like);
+/* Whether an operand that is read is also written, so that what has begun cannot begin again. */
+bool ki_works_in_place(const struct ki_single *single);
 /* Panel by panel. All operands but X are held. */
 kiln_status ki_stream(const struct ki_single *single);
 

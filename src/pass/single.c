@@ -11,8 +11,7 @@ static const kiln_matrix *matrix_of(const struct ki_single *single) {
     return X;
 }
 
-/* Whether an operand that is read is also written, so that what has begun cannot begin again. */
-static bool works_in_place(const struct ki_single *single) {
+bool ki_works_in_place(const struct ki_single *single) {
     const struct ki_rules *rules = single->rules;
     for (int i = 0; i < rules->count; i++) {
         const kiln_matrix *A = ki_operand_of(single->whole, &rules->rule[i]);
@@ -36,7 +35,7 @@ static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix 
     if (status != KILN_OK) return status;
     status = single->run(single->whole);
     ki_operands_release(X->device, &held, 1);
-    if (status == KILN_ERR_DEVICE_NOMEM && !works_in_place(single)) return ki_stream(single);
+    if (status == KILN_ERR_DEVICE_NOMEM && !ki_works_in_place(single)) return ki_stream(single);
     return status;
 }
 

@@ -1,15 +1,16 @@
 /* An operation on the rows of an X that is too large for its device, such as a pass:  for each panel X_i of
  * rows w += alpha X_i^T (v_i .* (X_i y)).
  *
- * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). A
- * panel is a matrix of its own to the bodies and kernels; pass/roles.h takes the operands at its rows and
- * adds up. */
+ * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). The
+ * first panels stay, if there is room for them (pass/kept.h), and only the others move. A panel is a matrix
+ * of its own to the bodies and kernels; pass/roles.h takes the operands at its rows and adds up. */
 #include <string.h>
 
 #include "core/feeder.h"
 #include "core/file.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "pass/kept.h"
 #include "pass/roles.h"
 
 struct stream {
@@ -19,8 +20,10 @@ struct stream {
     struct ki_panel *panels;
     int64_t count, rows_max, entries_max;
     int ahead;                      /* places in host memory */
-    void *host[KI_AHEAD][KI_PARTS]; /* what is on its way, panel i at i % ahead */
+    void *host[KI_AHEAD][KI_PARTS]; /* what is on its way, panel base + i at i % ahead */
     struct ki_buffer slots[KI_SLOTS][KI_PARTS];
+    struct ki_kept *kept;     /* NULL: all panels move */
+    int64_t base;             /* panels that are there already: the first ones */
     struct ki_feeder *feeder; /* NULL where X lies in host memory */
     struct ki_sums sums;
 };
@@ -86,7 +89,7 @@ static int64_t slot_bytes(const struct stream *s, int part) {
 static kiln_status prepare(struct stream *s, int64_t i) {
     const kiln_matrix *X = s->X;
     const struct ki_panel *panel = &s->panels[i];
-    void **host = s->host[i % s->ahead];
+    void **host = s->host[(i - s->base) % s->ahead];
     const double begun = ki_clock();
     kiln_status status = KILN_OK;
     if (!s->feeder) host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
@@ -95,9 +98,14 @@ static kiln_status prepare(struct stream *s, int64_t i) {
     int64_t *start = host[KI_ROW_START];
     for (int64_t r = 0; X->format == KILN_CSR && r <= panel->rows; r++)
         start[r] = row_start(X, panel->first + r) - panel->begin;
-    if (s->feeder) status = ki_feeder_wait(s->feeder, i);
+    if (s->feeder) status = ki_feeder_wait(s->feeder, i - s->base);
     s->device->statistics.panel_wait_seconds += ki_clock() - begun;
     return status;
+}
+
+/* Where panel i is computed with. What stays comes to its place at once. */
+static const struct ki_buffer *place_of(const struct stream *s, int64_t i) {
+    return s->kept && i < s->kept->most ? s->kept->part + i * KI_PARTS : s->slots[(i - s->base) % KI_SLOTS];
 }
 
 static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
@@ -109,8 +117,7 @@ static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
                           .cols = X->cols,
                           .nnz = s->panels[i].entries,
                           .view = true};
-    for (int part = 0; part < ki_matrix_parts(X); part++)
-        *ki_matrix_part(view, part) = s->slots[i % KI_SLOTS][part];
+    for (int part = 0; part < ki_matrix_parts(X); part++) *ki_matrix_part(view, part) = place_of(s, i)[part];
 }
 
 static kiln_status queue_upload(struct stream *s, int64_t i) {
@@ -121,7 +128,7 @@ static kiln_status queue_upload(struct stream *s, int64_t i) {
         const int64_t bytes = ki_matrix_part_bytes(&view, part);
         if (bytes == 0) continue;
         TRY(s->device->backend->upload_queue(s->device, ki_matrix_part(&view, part), 0,
-                                             s->host[i % s->ahead][part], bytes));
+                                             s->host[(i - s->base) % s->ahead][part], bytes));
         s->device->statistics.bytes_up += bytes;
     }
 done:
@@ -183,7 +190,8 @@ static kiln_status make_slots(struct stream *s) {
             TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
     TRY(make_places(s));
     TRY(ki_sums_begin(&s->sums, s->single));
-    if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host, s->ahead));
+    if (X->file && s->base < s->count)
+        TRY(ki_feeder_start(&s->feeder, X, s->panels + s->base, s->count - s->base, s->host, s->ahead));
 done:
     return status;
 }
@@ -195,6 +203,11 @@ static void free_slots(struct stream *s) {
         for (int part = 0; part < KI_PARTS; part++) ki_device_release(s->device, &s->slots[slot][part]);
     ki_device_spaces_release(s->device); /* which passes over smaller panels would find in their way */
     ki_sums_end(&s->sums);
+}
+
+/* Panel i has come, and been computed with. */
+static void keep_panel(const struct stream *s, int64_t i) {
+    if (s->kept && i < s->kept->most) s->kept->count = i + 1;
 }
 
 static void count_panel(struct stream *s, int64_t i) {
@@ -220,16 +233,18 @@ done:
  * with. */
 static kiln_status run_gpu(struct stream *s, bool *begun) {
     const struct ki_backend *backend = s->device->backend;
-    kiln_status status;
-    TRY(prepare(s, 0));
-    TRY(queue_upload(s, 0));
-    for (int64_t i = 0; i < s->count; i++) {
+    kiln_status status = KILN_OK;
+    if (s->base < s->count) TRY(prepare(s, s->base));
+    if (s->base < s->count) TRY(queue_upload(s, s->base));
+    for (int64_t i = 0; i < s->base; i++, *begun = true) TRY(compute(s, i));
+    for (int64_t i = s->base; i < s->count; i++) {
         if (i + 1 < s->count) TRY(prepare(s, i + 1));
         TRY(wait_uploads(s));
-        if (s->feeder) ki_feeder_done(s->feeder, i);
+        if (s->feeder) ki_feeder_done(s->feeder, i - s->base);
         if (i + 1 < s->count) TRY(queue_upload(s, i + 1));
         TRY(compute(s, i));
         *begun = true;
+        keep_panel(s, i);
         count_panel(s, i);
     }
     TRY(backend->sync(s->device));
@@ -250,15 +265,49 @@ static kiln_status run(struct stream *s, bool *begun) {
     return status;
 }
 
-/* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once
- * a panel, is small beside it; a quarter of that from a file, for what its panels pass through should stay in
- * the processor's caches. Both slots and the pass's own work space must fit; a processor's is larger, copies
- * of w among it. */
+/* Bytes of a panel: enough that starting transfers and kernels does not show; a quarter of that from a file,
+ * for what its panels pass through should stay in the processor's caches; no more than 1/SHARE of the room,
+ * which is for panels that stay; but so many that w, walked through once a panel, is small beside it. Both
+ * slots and the pass's own work space must fit; a processor's is larger, copies of w among it. */
 static int64_t first_target(const struct stream *s) {
+    enum { SHARE = 16 };
     const kiln_matrix *X = s->X;
     const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 32 : 128) << 20;
-    return ki_min(ki_max(usual, 8 * s->single->walked),
-                  ki_memory_room(s->device) * (ki_on_cpu(s->device) ? 1 : 3) / 8);
+    const int64_t room = ki_memory_room(s->device), small = ki_min(usual, room / SHARE);
+    return ki_min(ki_max(small, 8 * s->single->walked), room * (ki_on_cpu(s->device) ? 1 : 3) / 8);
+}
+
+/* The panels, as those that stay are cut, and which of them are there. What works in place cannot begin again
+ * where it finds too little room; of sparse rows, whose panels differ, its first panel does not tell. */
+static kiln_status begin(struct stream *s, int64_t *target) {
+    const bool keeps = s->X->format == KILN_DENSE || !ki_works_in_place(s->single);
+    kiln_status status;
+    if (!keeps) ki_kept_drop(s->X);
+    *target = ki_kept_get(s->X) ? ki_kept_get(s->X)->target : first_target(s);
+    TRY(cut(s, *target));
+    if (keeps) TRY(ki_kept_begin(&s->kept, s->X, s->panels, s->count, *target));
+    s->base = s->kept ? s->kept->count : 0;
+done:
+    return status;
+}
+
+/* The pass, and where it needs more room than was left, the same once more with no panels that stay, and then
+ * with smaller ones. */
+static kiln_status pass(struct stream *s, int64_t target) {
+    bool begun = false;
+    kiln_status status;
+    while ((status = run(s, &begun)) == KILN_ERR_DEVICE_NOMEM) {
+        if (begun && !(s->kept && !ki_works_in_place(s->single))) break;
+        if (!s->kept && s->rows_max <= quantum(s->X)) break;
+        if (!s->kept) target /= 2;
+        ki_kept_drop(s->X);
+        s->kept = NULL;
+        s->base = 0;
+        begun = false;
+        TRY(cut(s, target));
+    }
+done:
+    return status;
 }
 
 kiln_status ki_stream(const struct ki_single *single) {
@@ -266,7 +315,7 @@ kiln_status ki_stream(const struct ki_single *single) {
     memcpy(&X, (const char *)single->whole + single->rules->X, sizeof X);
     struct stream s = {.single = single, .X = X, .device = X->device};
     const double start = ki_clock();
-    bool begun = false;
+    int64_t target;
     kiln_status status;
     TRY(ki_matrix_to_stream(X));
     if (!X->streams)
@@ -275,12 +324,11 @@ kiln_status ki_stream(const struct ki_single *single) {
                           1e-6 * (double)ki_matrix_bytes(X), X->device->info.name);
     X->streams = true;
     ki_matrix_pin(X);
-    int64_t target = first_target(&s);
-    TRY(cut(&s, target));
-    while ((status = run(&s, &begun)) == KILN_ERR_DEVICE_NOMEM && !begun && s.rows_max > quantum(X)) {
-        target /= 2; /* the pass needed more work space than was left */
-        TRY(cut(&s, target));
-    }
+    X->held++; /* what stays of it stays until the pass has ended */
+    status = begin(&s, &target);
+    if (status == KILN_OK) status = pass(&s, target);
+    X->held--;
+    ki_kept_end(X, status == KILN_OK);
     X->device->statistics.panel_seconds += ki_clock() - start;
 done:
     ki_free(s.panels);

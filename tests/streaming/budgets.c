@@ -294,6 +294,49 @@ static void deterministic(void **state) {
     free(o.results);
 }
 
+/* With a budget of nine tenths of X most of it stays, from the second pass on: each further pass moves the
+ * rest alone, and gives the same bits. What needs the place gets it, and X goes by as before. */
+static void most_stays(void **state) {
+    (void)state;
+    enum { MOVED = 2, PASSES = 6 };
+    const int64_t bytes = (int64_t)ROWS * COLS * 8, budget = bytes * 9 / 10;
+    const kiln_device_options options = {.memory = budget, .deterministic = 1};
+    struct world o = {.type = KILN_F64, .results = calloc(RESULTS, sizeof(double))};
+    kiln_device_statistics before = {0}, after = {0};
+    kiln_matrix *large = NULL;
+    OK(kiln_device_open(&o.device, device_name, &options));
+    o.X = dense(&o, ROWS, COLS, 1);
+    o.y = dense(&o, COLS, 1, 2);
+    o.w = dense(&o, COLS, 1, 4);
+    for (int pass = 0; pass < PASSES; pass++) {
+        kiln_device_get_statistics(o.device, &before);
+        OK(kiln_mmchain(o.w, 1, o.X, NULL, o.y, 0, NULL));
+        note(&o, o.w);
+        kiln_device_get_statistics(o.device, &after);
+        const int64_t moved = after.panel_bytes - before.panel_bytes;
+        print_message("    pass %d moves %lld of %lld bytes\n", pass, (long long)moved, (long long)bytes);
+        if (pass < MOVED) assert_int_equal(moved, bytes);
+        if (pass >= MOVED) assert_true(moved <= bytes * 4 / 10 && moved >= bytes / 10);
+        if (pass > MOVED)
+            assert_memory_equal(o.results + MOVED * COLS, o.results + pass * COLS, COLS * sizeof(double));
+    }
+    OK(kiln_matrix_dense(&large, o.device, KILN_F64, budget / 16, 1, NULL)); /* half of the budget */
+    OK(kiln_mmchain(o.w, 1, o.X, NULL, o.y, 0, NULL));
+    note(&o, o.w);
+    for (int i = 0; i < COLS; i++)
+        assert_true(fabs(o.results[PASSES * COLS + i] - o.results[i]) <= 1e-12 * (100 + fabs(o.results[i])));
+    kiln_device_get_statistics(o.device, &after);
+    assert_true(after.memory_peak <= budget);
+    assert_int_equal(after.evictions, 0);
+    kiln_matrix *const all[] = {o.X, o.y, o.w, large};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_int_equal(all[i]->held, 0);
+        kiln_matrix_free(all[i]);
+    }
+    kiln_device_close(o.device);
+    free(o.results);
+}
+
 /* A device that has 100 bytes less than the call asks for beside X, Y and Z: one of these leaves, and never
  * what the call works with. */
 enum { LONG = 20000, WIDE = 64, ALL = WIDE + 1 };
@@ -360,6 +403,7 @@ int main(int argc, char **argv) {
     }
     kiln_device_close(device);
     const struct CMUnitTest tests[] = {cmocka_unit_test(dense_f64), cmocka_unit_test(sparse_f32),
-                                       cmocka_unit_test(deterministic), cmocka_unit_test(full)};
+                                       cmocka_unit_test(deterministic), cmocka_unit_test(most_stays),
+                                       cmocka_unit_test(full)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

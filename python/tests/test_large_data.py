@@ -1,0 +1,62 @@
+"""Data that stay in their file, or do not fit into the device's memory: the answers of data in memory."""
+import warnings
+
+import kiln
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+rng = np.random.default_rng(0)
+CENTRES = 8 * rng.normal(size=(4, 60))
+HOME = rng.integers(0, 4, 5000)
+POINTS = CENTRES[HOME] + rng.normal(size=(5000, 60))
+LINKS = sp.random(1200, 1200, 0.1, format="csr", random_state=1, data_rvs=lambda n: 0.5 + rng.random(n))
+
+
+def opencl(memory):
+    if not any(row["name"].startswith("opencl") and row["usable"] for row in kiln.devices()):
+        pytest.skip("no OpenCL")
+    return kiln.Device("opencl", memory=memory)
+
+
+@pytest.mark.parametrize("where", ["cpu", "opencl"])
+@pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
+def test_clusters_of_a_file(tmp_path, where, init):
+    np.save(tmp_path / "X.npy", POINTS)
+    budget = POINTS.nbytes // 10
+    device = opencl(budget) if where == "opencl" else kiln.Device("cpu", memory=budget)
+    want = kiln.KMeans(4, init=init, random_state=3, n_init=1, device="cpu").fit(POINTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = kiln.KMeans(4, init=init, random_state=3, n_init=1).fit(kiln.matrix(tmp_path / "X.npy", device))
+    assert np.array_equal(got.labels_, want.labels_)
+    np.testing.assert_allclose(got.cluster_centers_, want.cluster_centers_, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(got.inertia_, want.inertia_, rtol=1e-12)
+    seen = device.statistics()
+    assert seen["panels"] > 10 and seen["memory_peak"] <= budget
+    assert np.array_equal(got.predict(kiln.matrix(tmp_path / "X.npy", device)), want.labels_)
+
+
+def test_clusters_of_an_array_beyond_the_budget():
+    device = opencl(POINTS.nbytes // 10)
+    want = kiln.KMeans(4, random_state=3, device="cpu").fit(POINTS)
+    with pytest.warns(UserWarning, match="moved it in panels"):
+        got = kiln.KMeans(4, random_state=3, device=device).fit(POINTS)
+    assert np.array_equal(got.labels_, want.labels_)
+    assert device.statistics()["memory_peak"] <= POINTS.nbytes // 10
+
+
+@pytest.mark.parametrize("where", ["cpu", "opencl"])
+@pytest.mark.parametrize("options", [{}, {"unweighted": True}, {"personalize": np.eye(1200)[:, [3, 70]]}])
+def test_ranks_of_a_file(tmp_path, where, options):
+    sp.save_npz(tmp_path / "A.npz", LINKS, compressed=False)
+    budget = (LINKS.data.nbytes + LINKS.indices.nbytes) // 5
+    device = opencl(budget) if where == "opencl" else kiln.Device("cpu", memory=budget)
+    want = kiln.pagerank(LINKS, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = kiln.pagerank(kiln.matrix(tmp_path / "A.npz", device), **options)
+    bound = want.report.figures["error_bound"] + got.report.figures["error_bound"]
+    assert np.abs(np.asarray(got.scores) - np.asarray(want.scores)).sum(axis=0).max() <= bound <= 1e-8
+    seen = device.statistics()
+    assert seen["panels"] > 10 and seen["memory_peak"] <= budget
