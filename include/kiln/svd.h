@@ -58,17 +58,42 @@ typedef struct kiln_svd_options {
  * Determinism: as kiln_mmchain; the same start for the same seed. Errors: ERR_ARGUMENT; ERR_DATA (X empty,
  * NaN or infinity, with center or scale squares that leave the type's range); memory and device errors.
  * Source: Golub and Underwood, The block Lanczos method, 1977; Wu and Simon, Thick-restart Lanczos, SIAM J.
- * Matrix Anal. Appl. 22 (2000); Halko, Martinsson and Tropp, SIAM Review 53 (2011); orthonormal blocks as in
- * Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002). */
+ * Matrix Anal. Appl. 22 (2000); orthonormal blocks by Cholesky factors, twice: Yamamoto, Nakatsukasa,
+ * Yanagisawa and Fukaya, Electron. Trans. Numer. Anal. 44 (2015). */
 KILN_API kiln_status kiln_svd(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                               const kiln_svd_options *options, kiln_report *report);
 
-/* A model of what kiln_svd has found: tensors "V", "s"; "mean" with center and "deviation" with scale, which
- * the options must have had; "variance" if they had it; "total", 1 x 1, the report's figure "variance" where
- * that is a number. kiln_predict gives the coordinates of new rows, (X - 1 mean^T) D^-1 V.
- * Errors: ERR_ARGUMENT, ERR_NOMEM, device errors. */
+/* The same with `center`, whatever the options say: principal components. */
+KILN_API kiln_status kiln_pca(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
+                              const kiln_svd_options *options, kiln_report *report);
+
+/* A model of what kiln_svd has found, of the algorithm "pca" with center, else "svd". Tensors: "V", "s";
+ * "mean" with center and "deviation" with scale, which the options must have had; "variance" if they had it;
+ * "total", 1 x 1, the report's figure "variance" where that is a number. kiln_predict gives the coordinates
+ * of new rows, (X - 1 mean^T) D^-1 V. Errors: ERR_ARGUMENT, ERR_NOMEM, device errors. */
 KILN_API kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_matrix *s,
                                     const kiln_svd_options *options, const kiln_report *report);
+
+/* What a model claims again by slow reference code, in long double on the host, from V, s and X alone: means
+ * and deviations, too, which of the options `center` and `scale` ask for. */
+typedef struct kiln_svd_verification {
+    size_t size;
+    double values;        /* the largest of | ||A v_j|| - s_j | / s_1 */
+    double residual;      /* of || A^T A v_j - s_j^2 v_j || / (s_1 max(s_j, sqrt(epsilon) s_1)) */
+    double orthogonality; /* of |V^T V - 1| */
+    double variance;      /* the sum of the columns' variances, as the figure of kiln_svd */
+    double beyond; /* a lower bound of the largest singular value that is not among them, over s_1: what ten
+                    * steps of the power iteration find beside V */
+    double means, deviations; /* the largest errors of options.mean and deviation, relative to a column's
+                               * largest entry; 0 where they are NULL */
+    /* bounds of what the rounding of X's type may have made of values, residual and orthogonality */
+    double values_rounding, residual_rounding, orthogonality_rounding;
+} kiln_svd_verification;
+/* Shapes as kiln_svd. Cost: 4 k + 40 products with X, one after the other. Errors: ERR_ARGUMENT; ERR_DATA
+ * (X empty, an s_1 of 0 for an X that is not 0, or the reverse); memory and device errors. */
+KILN_API kiln_status kiln_verify_svd(kiln_svd_verification *result, const kiln_matrix *V,
+                                     const kiln_matrix *s, const kiln_matrix *X,
+                                     const kiln_svd_options *options);
 
 #ifdef __cplusplus
 }

@@ -189,6 +189,13 @@ static kiln_status svd(struct outcome *o, kiln_control control) {
     return svd_by(o, (kiln_svd_options){.control = control});
 }
 
+/* On the Gram matrix of the columns. */
+static kiln_status pca(struct outcome *o, kiln_control control) {
+    kiln_matrix *V = room(COLS, 3), *s = room(3, 1);
+    const kiln_svd_options options = {.control = control, .solver = KILN_SVD_GRAM, .max_iterations = limit};
+    return keep_both(o, V, s, kiln_pca(NULL, s, V, X, &options, &o->report));
+}
+
 static kiln_status svd_centred(struct outcome *o, kiln_control control) {
     return svd_by(o, (kiln_svd_options){.control = control, .center = 1, .scale = 1});
 }
@@ -319,6 +326,7 @@ static const struct run {
             {"gap", gap},
             {"svd", svd},
             {"svd, centred", svd_centred},
+            {"pca", pca},
             {"linreg", linreg},
             {"linreg, blocks", linreg_blocks},
             {"logreg", logreg},

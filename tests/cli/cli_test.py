@@ -27,6 +27,7 @@ SOURCES = os.path.join(ROOT, "src")
 # KILN_CACHE_DIR.
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "lda", "gap", "kmeans",
+         "svd", "pca",
          "predict", "evaluate", "statistics", "verify", "info", "recommend", "coefficients", "convert",
          "mmchain", "sddmm", "devices", "doctor",
          "explain", "tune", "completion", "man", "help", "version"]

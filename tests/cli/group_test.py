@@ -106,6 +106,12 @@ class Groups(unittest.TestCase):
         self.same("mds", self.points(), "--metric", "interval", "--seed", 1, "-o", layout, figure="stress",
                   digits=3)
 
+    def test_triples(self):
+        model = self.path("s.kiln")
+        for verb, options in (("svd", ()), ("svd", ("--center", "--scale")), ("pca", ("--solver", "krylov"))):
+            self.same(verb, self.points(), "-k", 2, *options, "-o", model, figure="squares")
+            kiln("verify", model, self.points(), "--device", "cpu*3")
+
     def test_pagerank(self):
         graph = self.path("graph.txt")
         with open(graph, "w") as out:

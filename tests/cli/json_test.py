@@ -27,6 +27,8 @@ COMMANDS = [
     "als ratings.csv --factors 2 --test-fraction 0.2 -o a.kiln",
     "als ratings.csv --factors 2 --implicit --test-fraction 0.2",
     "sfa ratings.csv --factors 2",
+    "svd docword.txt -k 2 -o s.kiln",
+    "pca points.csv -k 2 --scale --coordinates rows.csv --vectors columns.csv --plot p.svg -o p.kiln",
     "gap docword.txt --topics 2",
     "lda docword.txt --topics 2 --test-fraction 0.2 -o l.kiln",
     "linreg table.csv --target y --ignore two,three,n,g -o y.kiln",
@@ -191,7 +193,8 @@ def main():
         make_data()
         for command in COMMANDS:
             arguments = command.split()
-            chosen = arguments[0] in "hits pagerank mds kmeans als sfa gap lda linreg logreg svm glm".split()
+            chosen = arguments[0] in ("hits pagerank mds kmeans als sfa gap lda svd pca linreg logreg svm "
+                                      "glm").split()
             device = ["--device", "cpu"] if chosen and "--device" not in arguments else []
             run = subprocess.run([kiln, *arguments, *device, "--json", "--quiet"], capture_output=True,
                                  text=True, env={**os.environ, "KILN_WITHOUT": "cuda,opencl"}, check=False)

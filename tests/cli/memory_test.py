@@ -25,7 +25,8 @@ VERBS = ["logreg d.csv --target y --json -o m2.kiln", "linreg n.csv --target y -
          "recommend als.kiln r.csv", "recommend als.kiln --item i1 --json", "convert d.csv d.npz",
          "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json",
          "sfa r.csv --json", "gap r.csv --format ratings -k 2 --json", "mds n.csv --json",
-         "predict km.kiln n.csv --json"]
+         "predict km.kiln n.csv --json", "svd n.csv -k 2 --json",
+         "pca n.csv -k 2 --scale -o pca2.kiln --coordinates rows.csv", "verify pca.kiln n.csv --json"]
 
 
 def begin():
@@ -41,7 +42,7 @@ def begin():
         with open(name, "w") as file:
             file.write("\n".join(lines) + "\n")
     for line in ("logreg d.csv --target y -o m.kiln", "linreg n.csv --target y -o lm.kiln",
-                 "kmeans n.csv -k 3 -o km.kiln",
+                 "kmeans n.csv -k 3 -o km.kiln", "pca n.csv -k 2 --scale -o pca.kiln",
                  "als r.csv --factors 2 --l2 0.1 -o als.kiln", "lda r.csv --format ratings -k 2 -o lda.kiln"):
         subprocess.run([KILN, *line.split(), "--device", "cpu", "--quiet"], check=True, capture_output=True)
 

@@ -598,6 +598,7 @@ def begin_checkpoints(run, data):
                       ["als", data["ratings"], "--factors", "2"],
                       ["als", data["rated"], "--factors", "2", "--solver", "ccd"],
                       ["sfa", data["rated"], "--factors", "2"],
+                      ["svd", data["spread"], "-k", "2"], ["pca", data["points"], "-k", "1", "--scale"],
                       ["lda", data["words"], "-k", "2", "--learn-alpha"],
                       ["lda", data["words"], "-k", "2", "--batch", "2"], ["gap", data["words"], "-k", "2"]):
         path = run.path("begun.ckpt")

@@ -23,6 +23,7 @@ struct ki_svd_room {
 
 struct ki_svd {
     struct ki_run run;
+    const char *call;         /* for errors */
     kiln_svd_options options; /* defaults filled in */
     const kiln_matrix *X;     /* a dense one may be a copy with the means taken off */
     int64_t m, n, k, near, far;
@@ -74,12 +75,22 @@ kiln_status ki_svd_orthonormalise(struct ki_svd *s, struct ki_svd_room *room, ki
 /* W loses what lies in L and V; its products with V's columns go to h, known + b rows of b, unless NULL. */
 kiln_status ki_svd_project(struct ki_svd *s, kiln_matrix *W, double *h);
 
+/* svd_setup.c: all that the run needs besides options and X. */
+kiln_status ki_svd_set_up(struct ki_svd *s);
+
 /* svd_search.c. */
 kiln_status ki_svd_begin(struct ki_svd *s);
 kiln_status ki_svd_step(struct ki_svd *s);
 kiln_status ki_svd_lock(struct ki_svd *s, int64_t count);
 void ki_svd_ritz(struct ki_svd *s);
-double ki_svd_estimate(const struct ki_svd *s, bool *settled);
+/* What is to be expected of the triples that are wanted beside L, behind ki_svd_ritz. */
+struct ki_svd_outlook {
+    double estimate; /* the largest residual over s_1 */
+    int64_t certain; /* of them, those in front that are not lost in the rounding of the largest */
+    bool settled;    /* the search cannot make the residuals smaller, or need not */
+    bool vanished;   /* all that is left is rounding */
+};
+struct ki_svd_outlook ki_svd_look(const struct ki_svd *s);
 
 /* svd_judge.c: the k triples of the search as it stands, and their residuals, from A itself. */
 kiln_status ki_svd_judge(struct ki_svd *s);

@@ -1,13 +1,13 @@
-/* Orthonormal blocks of vectors, which stay on the device: with A^T A = D E L E^T D, D the columns' lengths,
+/* Orthonormal blocks of vectors, which stay on the device: with A^T A = D L L^T D, D the columns' lengths,
  *
- *   A D^-1 E L^-1/2 E^T
+ *   A D^-1 L^-T
  *
- * has orthonormal columns, but for rounding that grows with L's condition; once more, and that is gone. What
- * depends on the others, so that its part of L is rounding, gives way to random vectors.
+ * has orthonormal columns, but for rounding that grows with L's condition; once more, and that is gone. The
+ * longest columns come first, so that they are kept to the last digit, and what depends on them but for
+ * rounding gives way to random vectors.
  *
- * Source: Stathopoulos and Wu, A block orthogonalization procedure with constant synchronization
- * requirements, SIAM J. Sci. Comput. 23 (2002). */
-#include "algorithms/eigen.h"
+ * Source: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, Roundoff error analysis of the CholeskyQR2 algorithm,
+ * Electron. Trans. Numer. Anal. 44 (2015). */
 #include "algorithms/svd/svd.h"
 
 enum { TURNS = 8 };
@@ -46,33 +46,57 @@ static bool scale_gram(double *scale, struct ki_svd_room *room, int64_t wanted) 
     return near;
 }
 
-/* room->t, count x count, that A is to be multiplied by; *kept of its columns are not 0. */
+/* room->place: the columns by their lengths, the longest first. */
+static void sort_columns(struct ki_svd_room *room) {
+    for (int64_t c = 0; c < room->count; c++) {
+        int64_t at = c;
+        for (; at > 0 && room->scale[room->place[at - 1]] > room->scale[c]; at--)
+            room->place[at] = room->place[at - 1];
+        room->place[at] = c;
+    }
+}
+
+/* Row `at` of L, in room->q, for column c of the scaled Gram matrix; what is left of the 1 on its
+ * diagonal. */
+static double next_row(struct ki_svd_room *room, int64_t at, int64_t c) {
+    const int64_t w = room->count;
+    double *const row = room->q + at * w, left = 1;
+    for (int64_t j = 0; j < at; j++) {
+        const double *const other = room->q + j * w;
+        double sum = room->g[room->place[j] * w + c];
+        for (int64_t i = 0; i < j; i++) sum -= row[i] * other[i];
+        row[j] = sum / other[j];
+        left -= row[j] * row[j];
+    }
+    row[at] = sqrt(fmax(left, 0));
+    return left;
+}
+
+/* room->t, count x count, that A is to be multiplied by: *kept of its columns are not 0. Whether A's columns
+ * were nearly orthonormal, so that they are now. */
 static bool find_factor(int64_t *kept, struct ki_svd_room *room, int64_t wanted, kiln_type type) {
     const int64_t w = room->count;
-    double *const scale = room->scale, *const g = room->g, *const q = room->q, *const t = room->t;
+    double *const L = room->q, *const t = room->t, *const column = room->root;
     const double rounding = 8 * (double)w * ki_epsilon(type);
-    bool near = scale_gram(scale, room, wanted);
-    ki_eigen(g, q, w);
-    for (*kept = 0; *kept < wanted; ++*kept) {
-        int64_t largest = 0;
-        for (int64_t c = 1; c < w; c++)
-            if (g[c * (w + 1)] > g[largest * (w + 1)]) largest = c;
-        const double square = g[largest * (w + 1)];
-        if (!(square > rounding)) break;
-        near &= square > 0.5;
-        room->place[*kept] = largest;
-        room->root[*kept] = 1 / sqrt(square);
-        g[largest * (w + 1)] = -1;
+    bool near = scale_gram(room->scale, room, wanted);
+    sort_columns(room);
+    *kept = 0;
+    for (int64_t i = 0; i < w && *kept < wanted; i++) { /* place[.. i] is read before it is overwritten */
+        const int64_t c = room->place[i];
+        const double left = room->scale[c] > 0 && isfinite(room->scale[c]) ? next_row(room, *kept, c) : 0;
+        if (!(left > rounding)) continue;
+        near &= left > 0.5;
+        room->place[(*kept)++] = c;
     }
     memset(t, 0, (size_t)(w * w) * sizeof *t);
-    for (int64_t i = 0; i < w; i++)
-        for (int64_t c = 0; c < *kept; c++) {
-            const double part = scale[i] * q[i * w + room->place[c]] * room->root[c];
-            if (*kept < w) /* E^T would mix these with what is left out */
-                t[i * w + c] = part;
-            else
-                for (int64_t j = 0; j < w; j++) t[i * w + j] += part * q[j * w + room->place[c]];
+    for (int64_t c = 0; c < *kept; c++) { /* a column of L^-T */
+        for (int64_t j = c; j >= 0; j--) {
+            double sum = j == c;
+            for (int64_t i = j + 1; i <= c; i++) sum -= L[i * w + j] * column[i];
+            column[j] = sum / L[j * w + j];
+            t[room->place[j] * w + c] = room->scale[room->place[j]] * column[j];
         }
+    }
     return near && *kept == wanted;
 }
 

@@ -1,4 +1,4 @@
-/* What a model of kiln_svd is used for, and its row of the registry: coordinates of rows,
+/* What a model of kiln_svd is used for, and the rows of the registry: coordinates of rows,
  *
  *   P = (X - 1 mean^T) D^-1 V = X W - 1 (mean^T W),   W = D^-1 V. */
 #include "algorithms/svd/svd.h"
@@ -82,7 +82,7 @@ kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_
                    {"mean", o.center ? o.mean : NULL},
                    {"deviation", o.scale ? o.deviation : NULL},
                    {"variance", o.variance}};
-    TRY(kiln_model_create(&made, "svd"));
+    TRY(kiln_model_create(&made, o.center ? "pca" : "svd"));
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
         if (tensors[i].A) TRY(kiln_model_set_tensor(made, tensors[i].name, tensors[i].A));
     const double variance = report ? kiln_report_figure(report, "variance") : NAN;
@@ -98,33 +98,37 @@ done:
     return status;
 }
 
-static const kiln_option options_table[] = {
-    KI_OPTION(kiln_svd_options, center, FLAG, 0, 0, 0, 1, NULL,
-              "Take off each column its mean: principal components."),
-    KI_OPTION(kiln_svd_options, scale, FLAG, 0, 0, 0, 1, NULL,
-              "Divide each column by its standard deviation; a constant one stays as it is."),
-    KI_OPTION(kiln_svd_options, solver, CHOICE, 0, 0, 1, 2, "krylov|gram",
-              "Iterate on the data (krylov), or on the Gram matrix of their columns (gram), which is made in "
-              "one pass or a few. Without it the way that is expected to be cheaper."),
-    KI_OPTION(kiln_svd_options, seed, INTEGER, 0, 0, 0, 9e15, NULL,
-              "Start of the random vectors: the same seed gives the same result on one device."),
-    KI_OPTION(kiln_svd_options, tolerance, REAL, 1e-8, 1e-5, 0, INFINITY, NULL,
-              "Stop when for each triple |A v - s u| and |A'u - s v| are at most this times the largest "
-              "singular value."),
-    KI_OPTION(kiln_svd_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
-              "Stop after this many iterations, converged or not."),
-};
+/* clang-format off: one shape for both */
+#define SHARED                                                                                               \
+    KI_OPTION(kiln_svd_options, scale, FLAG, 0, 0, 0, 1, NULL,                                               \
+              "Divide each column by its standard deviation; a constant one stays as it is."),               \
+        KI_OPTION(                                                                                           \
+            kiln_svd_options, solver, CHOICE, 0, 0, 1, 2, "krylov|gram",                                     \
+            "Iterate on the data (krylov), or on the Gram matrix of their columns (gram), which is made "    \
+            "in one pass or a few. Without it the way that is expected to be cheaper."),                     \
+        KI_OPTION(kiln_svd_options, seed, INTEGER, 0, 0, 0, 9e15, NULL,                                      \
+                  "Start of the random vectors: the same seed gives the same result on one device."),        \
+        KI_OPTION(                                                                                           \
+            kiln_svd_options, tolerance, REAL, 1e-8, 1e-5, 0, INFINITY, NULL,                                \
+            "Stop when for each triple |A v - s u| and |A'u - s v| are at most this times the largest "      \
+            "singular value."),                                                                              \
+        KI_OPTION(kiln_svd_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,                      \
+                  "Stop after this many iterations, converged or not.")
+#define ROW(title, table)                                                                                    \
+    .shown = {title, KI_OPTIONS(table, kiln_svd_options), .predicts = 1, .components = 10},                  \
+    .given = offsetof(kiln_svd_options, given),                                                              \
+    .tensors = {{"V", 'n', 'k', false, false, false},       {"s", 'k', '1', false, false, false},            \
+                {"mean", 'n', '1', true, false, false},     {"deviation", 'n', '1', true, false, false},     \
+                {"variance", 'k', '1', true, false, false}, {"total", '1', '1', true, true, false}},         \
+    .check = check, .predict = predict, .passes = {20, 4, false}
+/* clang-format on */
 
-const struct ki_algorithm ki_algorithm_svd = {
-    .shown = {"svd", "Find the largest singular values and vectors, or principal components",
-              KI_OPTIONS(options_table, kiln_svd_options), .predicts = 1, .components = 2},
-    .given = offsetof(kiln_svd_options, given),
-    .tensors = {{"V", 'n', 'k', false, false, false},
-                {"s", 'k', '1', false, false, false},
-                {"mean", 'n', '1', true, false, false},
-                {"deviation", 'n', '1', true, false, false},
-                {"variance", 'k', '1', true, false, false},
-                {"total", '1', '1', true, true, false}},
-    .check = check,
-    .predict = predict,
-    .passes = {20, 4, false}};
+static const kiln_option svd_options[] = {KI_OPTION(kiln_svd_options, center, FLAG, 0, 0, 0, 1, NULL,
+                                                    "Take off each column its mean: principal components."),
+                                          SHARED};
+static const kiln_option pca_options[] = {SHARED};
+
+#define SVD_TITLE "svd", "Find the largest singular values and vectors"
+#define PCA_TITLE "pca", "Find principal components"
+const struct ki_algorithm ki_algorithm_svd = {ROW(SVD_TITLE, svd_options)};
+const struct ki_algorithm ki_algorithm_pca = {ROW(PCA_TITLE, pca_options)};

@@ -172,20 +172,26 @@ void ki_svd_ritz(struct ki_svd *s) {
     }
 }
 
-/* The largest residual that is to be expected, of the triples that are wanted; *settled: that the search
- * cannot make it smaller, as rounding of the largest is all that the others have. */
-double ki_svd_estimate(const struct ki_svd *s, bool *settled) {
-    const int64_t wanted = s->k - s->locked, size = size_of(s);
-    const double rounding = 8 * ki_epsilon(kiln_matrix_type(s->X)) * fmax(s->theta[0], 0);
-    const double first = s->locked > 0 ? s->s[0] : sqrt(fmax(s->theta[0], 0));
-    double worst = 0;
-    *settled = size >= ki_min(wanted, s->near - s->locked);
-    if (!*settled) return INFINITY;
-    for (int64_t c = 0; c < wanted; c++) {
+/* What products with C are off by, of vectors orthogonal to L: as a value of A. */
+static double rounding_of(const struct ki_svd *s) {
+    const double units = 8 * ki_epsilon(kiln_matrix_type(s->X));
+    return units * (s->locked > 0 ? s->s[0] : sqrt(fmax(s->theta[0], 0)));
+}
+
+struct ki_svd_outlook ki_svd_look(const struct ki_svd *s) {
+    const int64_t wanted = s->k - s->locked;
+    const double largest = sqrt(fmax(s->theta[0], 0)), first = s->locked > 0 ? s->s[0] : largest;
+    const double rounding = rounding_of(s) * largest;
+    const double known = fmax(s->run.tolerance / 2, sqrt(ki_epsilon(kiln_matrix_type(s->X))));
+    struct ki_svd_outlook look = {.settled = size_of(s) >= ki_min(wanted, s->near - s->locked)};
+    look.estimate = look.settled ? 0 : INFINITY;
+    look.vanished = largest <= (double)ki_max(s->m, s->n) * rounding_of(s);
+    for (int64_t c = 0; look.settled && c < wanted; c++) {
         const double own = sqrt(fmax(s->theta[c], 0)) * first;
         const double part = s->rest[c] == 0 ? 0 : own > 0 ? s->rest[c] / own : INFINITY;
-        worst = fmax(worst, part);
-        *settled &= s->rest[c] <= rounding || part <= s->run.tolerance / 2;
+        look.estimate = fmax(look.estimate, part);
+        if (part > s->run.tolerance / 2 && s->rest[c] > rounding) look.settled = false;
+        if (look.certain == c && part <= s->run.tolerance / 2 && rounding < known * own) look.certain++;
     }
-    return worst;
+    return look;
 }

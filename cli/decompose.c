@@ -1,0 +1,303 @@
+/* kiln svd and kiln pca: read a matrix, find its largest singular triples, tell them. */
+#include "decompose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+#include "metrics.h"
+#include "output.h"
+#include "plot_points.h"
+#include "train.h"
+
+enum { SHOWN = 20 }; /* triples in the table for people; JSON has all */
+
+struct decomposition {
+    kiln_matrix *U, *s, *V, *mean, *deviation, *variance;
+    double *values, *variances, *left, *right; /* on the host */
+    kiln_model *model;
+    double total;
+    int64_t k;
+    kiln_svd_options options;
+};
+
+static const struct decompose_wanted *wanted_of(const struct solving *s) {
+    return s->own;
+}
+
+int64_t decompose_width(const struct settings *settings) {
+    return ((const struct decompose_wanted *)(const void *)settings->own.bytes)->components;
+}
+
+static bool is_pca(const struct solving *s) {
+    return strcmp(s->run->verb->name, "pca") == 0;
+}
+
+static int check(struct solving *s) {
+    const kiln_matrix *X = solving_X(s);
+    const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X), k = wanted_of(s)->components;
+    const int64_t most = rows < cols ? rows : cols;
+    if (s->run->settings->warm_start)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--checkpoint and --resume go on with a run",
+                         "%s has no --warm-start", s->run->verb->name);
+    if (k <= most) return 0;
+    return fail_with(KILN_ERR_DATA, READING, "a smaller -k", "-k %lld, but %s x %s have %s", (long long)k,
+                     text_count(rows), text_count(cols), text_plural(most, "singular value"));
+}
+
+static int prepare(struct solving *s) {
+    struct decomposition *d = s->state;
+    const struct decompose_wanted *wanted = wanted_of(s);
+    const int64_t m = kiln_matrix_rows(solving_X(s)), n = kiln_matrix_cols(solving_X(s));
+    const int64_t k = d->k = wanted->components;
+    const struct {
+        kiln_matrix **A;
+        int64_t rows, cols;
+        bool needed;
+    } all[] = {{&d->U, m, k, wanted->coordinates || wanted->plot},
+               {&d->s, k, 1, true},
+               {&d->V, n, k, true},
+               {&d->mean, n, 1, true},
+               {&d->deviation, n, 1, true},
+               {&d->variance, k, 1, true}};
+    int code = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all && !code; i++)
+        if (all[i].needed) code = solve_allocate(all[i].A, s, all[i].rows, all[i].cols);
+    return code;
+}
+
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    struct decomposition *d = s->state;
+    decompose_call *const call = is_pca(s) ? kiln_pca : kiln_svd;
+    kiln_svd_options *options = &d->options;
+    *options = *(const kiln_svd_options *)s->options;
+    options->size = sizeof *options;
+    options->seed = s->run->settings->seed;
+    options->mean = d->mean;
+    options->deviation = d->deviation;
+    options->variance = d->variance;
+    options->control = *control;
+    const kiln_status status = call(d->U, d->s, d->V, solving_X(s), options, &s->report);
+    if (status != KILN_OK) return status;
+    options->center |= is_pca(s);
+    d->total = kiln_report_figure(&s->report, "variance");
+    return KILN_OK;
+}
+
+static int finish(struct solving *s) {
+    struct decomposition *d = s->state;
+    const struct decompose_wanted *wanted = wanted_of(s);
+    int code = 0;
+    d->values = values_of(d->s, &code);
+    if (!code) d->variances = values_of(d->variance, &code);
+    if (!code && d->U) d->left = values_of(d->U, &code);
+    if (!code && wanted->vectors) d->right = values_of(d->V, &code);
+    for (int64_t i = 0; !code && d->left && i < kiln_matrix_rows(d->U) * d->k; i++)
+        d->left[i] *= d->values[i % d->k];
+    return code;
+}
+
+static void free_decomposition(struct solving *s) {
+    struct decomposition *d = s->state;
+    kiln_matrix *const all[] = {d->U, d->s, d->V, d->mean, d->deviation, d->variance};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    double *const numbers[] = {d->values, d->variances, d->left, d->right};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) free(numbers[i]);
+}
+
+/* ---------------------------------------------------------------------------------------- results */
+
+/* The same tensors as kiln_svd_model's; the model itself is the caller's. */
+static kiln_status keep(kiln_model *model, const struct solving *s) {
+    const struct decomposition *d = s->state;
+    kiln_model *made = NULL;
+    kiln_status status = kiln_svd_model(&made, d->V, d->s, &d->options, &s->report);
+    kiln_type type;
+    int64_t rows, cols;
+    const char *name;
+    for (int64_t i = 0; status == KILN_OK && (name = kiln_model_tensor_info(made, i, &type, &rows, &cols));
+         i++) {
+        kiln_matrix *A = NULL;
+        status = kiln_model_tensor(&A, s->run->device, KILN_TYPE_DEFAULT, made, name);
+        if (status == KILN_OK) status = kiln_model_set_tensor(model, name, A);
+        kiln_matrix_free(A);
+    }
+    kiln_model_free(made);
+    return status;
+}
+
+/* A header, then a line a row of a rows x k matrix; name(i) stands first unless NULL. */
+static int write_rows(const struct solving *s, const char *path, const double *values, int64_t rows,
+                      const char *(*name)(const kiln_data *data, int64_t i)) {
+    const struct decomposition *d = s->state;
+    const int single = kiln_matrix_type(d->V) == KILN_F32;
+    char text[SHORTEST_ROOM];
+    struct output output;
+    const int code = output_open(&output, path);
+    if (code) return code;
+    if (name) fputs("column,", output.file);
+    for (int64_t c = 0; c < d->k; c++)
+        fprintf(output.file, "component_%lld%s", (long long)c + 1, c + 1 < d->k ? "," : "\n");
+    for (int64_t i = 0; i < rows && !ferror(output.file); i++) {
+        const char *own = name ? name(s->data, i) : NULL;
+        if (own)
+            output_text(&output, own, ",\"\r\n");
+        else if (name)
+            fprintf(output.file, "%lld", (long long)i);
+        if (name) fputc(',', output.file);
+        for (int64_t c = 0; c < d->k; c++) {
+            text_shortest(text, values[i * d->k + c], single);
+            fputs(text, output.file);
+            fputc(c + 1 < d->k ? ',' : '\n', output.file);
+        }
+    }
+    return output_commit(&output);
+}
+
+static int write_files(const struct solving *s) {
+    const struct decomposition *d = s->state;
+    const struct decompose_wanted *wanted = wanted_of(s);
+    char title[160];
+    int code = 0;
+    if (wanted->coordinates) code = write_rows(s, wanted->coordinates, d->left, kiln_matrix_rows(d->U), NULL);
+    if (!code && wanted->vectors)
+        code = write_rows(s, wanted->vectors, d->right, kiln_matrix_rows(d->V), kiln_data_feature_name);
+    if (code || !wanted->plot) return code;
+    snprintf(title, sizeof title, "%s rows, %s", text_count(kiln_matrix_rows(d->U)),
+             text_plural(d->k, "component"));
+    return plot_points(wanted->plot, &(struct points){.title = title,
+                                                      .axes = {"component 1", "component 2"},
+                                                      .at = d->left,
+                                                      .count = kiln_matrix_rows(d->U),
+                                                      .columns = d->k});
+}
+
+static void put_triple(struct result *row, const void *of, int64_t i) {
+    const struct decomposition *d = of;
+    const double share = d->total > 0 ? d->variances[i] / d->total : (double)NAN;
+    PUT(row, NULL, COUNT(i + 1), .label = "component", .before = "  ", .width = 9);
+    PUT(row, "value", NUMBER(d->values[i]), .label = "value", .width = 13);
+    PUT(row, "variance", NUMBER(d->variances[i]), .label = "variance", .width = 13);
+    PUT(row, "ratio", NUMBER(share), .label = "ratio", .format = "%.6f", .width = 10);
+}
+
+static void put_rest(struct result *result, const struct solving *s) {
+    const struct decomposition *d = s->state;
+    const struct decompose_wanted *wanted = wanted_of(s);
+    double explained = 0;
+    for (int64_t c = 0; c < d->k; c++) explained += d->variances[c];
+    PUT(result, "components", COUNT(d->k));
+    PUT(result, "explained", NUMBER(d->total > 0 ? explained / d->total : (double)NAN));
+    if (d->total > 0)
+        PUT(result, NULL, NUMBER(100 * explained / d->total), .format = "%.2f", .label = "explained",
+            .after = " % of the variance");
+    PUT(result, "variance", NUMBER(d->total));
+    PUT(result, "rank", COUNT((int64_t)kiln_report_figure(&s->report, "rank")));
+    PUT(result, "orthogonality", NUMBER(kiln_report_figure(&s->report, "orthogonality")));
+    PUT(result, "coordinates", TEXT(wanted->coordinates));
+    PUT(result, "vectors", TEXT(wanted->vectors));
+    PUT(result, "plot", TEXT(wanted->plot));
+    PUT(result, "triples", TABLE(d->k, put_triple, d), .most = SHOWN);
+}
+
+static void put_head(struct result *result, const struct solving *s) {
+    const kiln_matrix *X = solving_X(s);
+    PUT_LINE(result, "%s: %s x %s, %s", is_pca(s) ? "principal components" : "singular values",
+             text_count(kiln_matrix_rows(X)), text_count(kiln_matrix_cols(X)),
+             text_plural(((const struct decomposition *)s->state)->k, "component"));
+}
+
+int decompose_run(struct run *run) {
+    static const struct solver solver = {.schema = "kiln.decomposition/1",
+                                         .words.objective = "squares",
+                                         .words.change = "residual",
+                                         .words.ranks = true,
+                                         .bytes = sizeof(struct decomposition),
+                                         .check = check,
+                                         .prepare = prepare,
+                                         .solve = solve,
+                                         .finish = finish,
+                                         .keep = keep,
+                                         .write = write_files,
+                                         .head = put_head,
+                                         .put = put_rest,
+                                         .free = free_decomposition};
+    struct settings settings = *run->settings;
+    const struct settings *const given = run->settings;
+    ((kiln_svd_options *)(void *)settings.algorithm.bytes)->seed = settings.seed;
+    run->settings = &settings;
+    const int code = solve_run(run, &solver);
+    run->settings = given;
+    return code;
+}
+
+/* ----------------------------------------------------------------------------------------- verify */
+
+struct claimed {
+    kiln_matrix *V, *s, *mean, *deviation;
+};
+
+/* A tensor that the options ask for; one that they do not is an entry that does not hold. */
+static int take_optional(kiln_matrix **A, struct run *run, struct verifying *v, const char *name, bool there,
+                         kiln_type type) {
+    kiln_type kept;
+    int64_t rows, cols;
+    verify_entry(v, model_tensor_shape(v->model, name, &kept, &rows, &cols) == there, "", name);
+    if (!there || !model_tensor_shape(v->model, name, &kept, &rows, &cols)) return 0;
+    return kiln_model_tensor(A, run->device, type, v->model, name) == KILN_OK ? 0 : fail_library(USING_MODEL);
+}
+
+static void claim(struct verifying *v, const kiln_svd_verification *found, const struct claimed *c) {
+    const kiln_type type = kiln_matrix_type(c->V);
+    const double units = type == KILN_F32 ? 1e-6 : 1e-14;
+    const double claimed = fmax(verify_number(v->report, "residual"), verify_number(v->options, "tolerance"));
+    const double variance = verify_number(v->report, "variance");
+    claim_bound(v, "values", "values' error", claimed, found->values, 2, claimed + found->values_rounding);
+    claim_bound(v, "residual", "residual", claimed, found->residual, 2,
+                2 * claimed + found->residual_rounding);
+    claim_bound(v, "orthogonality", "orthogonality", found->orthogonality_rounding, found->orthogonality, 1,
+                0);
+    if (!isnan(variance))
+        claim_equal(v, "variance", "variance", variance, found->variance, 0, 1e3 * units * found->variance);
+    if (c->mean) claim_bound(v, "means", "means' error", 100 * units, found->means, 1, 0);
+    if (c->deviation) claim_bound(v, "deviations", "deviations' error", 1e4 * units, found->deviations, 1, 0);
+}
+
+/* What the last value is, over the first: nothing beside the vectors may be larger. */
+static int claim_last(struct verifying *v, const kiln_svd_verification *found, const struct claimed *c) {
+    const double claimed = fmax(verify_number(v->report, "residual"), verify_number(v->options, "tolerance"));
+    int code = 0;
+    double *s = values_of(c->s, &code);
+    if (code) return code;
+    const double last = s[0] > 0 ? s[kiln_matrix_rows(c->s) - 1] / s[0] : 0;
+    claim_bound(v, "beyond", "largest value beside these", last, found->beyond, 1,
+                last * (1 + 1e-6) + 2 * claimed + found->values_rounding);
+    free(s);
+    return 0;
+}
+
+int decompose_verify(struct run *run, struct verifying *v) {
+    struct claimed c = {0};
+    kiln_svd_verification found = {.size = sizeof found};
+    kiln_svd_options options = {.size = sizeof options,
+                                .center = strcmp(kiln_model_text(v->model, "algorithm"), "pca") == 0 ||
+                                          json_is_true(json_object_get(v->options, "center")),
+                                .scale = json_is_true(json_object_get(v->options, "scale"))};
+    int code = verify_read(run, v, "V", "squares");
+    const kiln_matrix *X = code ? NULL : kiln_data_X(v->data);
+    if (!code) code = verify_tensor(&c.V, run, v, "V", kiln_matrix_cols(X), "decomposition of the data");
+    if (!code) code = verify_tensor(&c.s, run, v, "s", kiln_matrix_cols(c.V), "decomposition of the data");
+    if (!code) code = take_optional(&c.mean, run, v, "mean", options.center, kiln_matrix_type(c.V));
+    if (!code) code = take_optional(&c.deviation, run, v, "deviation", options.scale, kiln_matrix_type(c.V));
+    options.mean = c.mean;
+    options.deviation = c.deviation;
+    const double start = clock_seconds();
+    if (!code && kiln_verify_svd(&found, c.V, c.s, X, &options) != KILN_OK) code = fail_library(READING);
+    run->seconds.solve = clock_seconds() - start;
+    if (!code) claim(v, &found, &c);
+    if (!code) code = claim_last(v, &found, &c);
+    kiln_matrix *const all[] = {c.V, c.s, c.mean, c.deviation};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    return code;
+}
