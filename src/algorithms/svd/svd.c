@@ -151,7 +151,7 @@ static kiln_status give(struct ki_svd *s, kiln_matrix *U, kiln_matrix *sigma, ki
     const int64_t k = s->k, m = s->m;
     kiln_matrix *const left = s->wide ? s->near_v : s->far_v, *const right = s->wide ? s->far_v : s->near_v;
     double *const signs = ki_arena_reals(&own, k), *const variance = ki_arena_reals(&own, k);
-    double rank = 0, parts = 0;
+    double rank = 0;
     TRY(own.status);
     TRY(kiln_dot(variance, left, s->ones));
     for (int64_t c = 0; c < k; c++) {
@@ -159,7 +159,6 @@ static kiln_status give(struct ki_svd *s, kiln_matrix *U, kiln_matrix *sigma, ki
                      mean = s->options.center ? 0 : variance[c] * value / (double)m;
         rank += s->s[c] > (double)ki_max(m, s->n) * ki_epsilon(kiln_matrix_type(s->X)) * s->s[0];
         variance[c] = fmax(value * value - (double)m * mean * mean, 0) / (double)(m - 1);
-        parts += variance[c];
         s->s[c] = value;
     }
     TRY(find_signs(signs, s, right));
