@@ -191,9 +191,9 @@ static kiln_status svd(struct outcome *o, kiln_control control) {
 
 /* On the Gram matrix of the columns. */
 static kiln_status pca(struct outcome *o, kiln_control control) {
-    kiln_matrix *V = room(COLS, 3), *s = room(3, 1);
+    kiln_matrix *V = room(MANY, 3), *s = room(3, 1);
     const kiln_svd_options options = {.control = control, .solver = KILN_SVD_GRAM, .max_iterations = limit};
-    return keep_both(o, V, s, kiln_pca(NULL, s, V, X, &options, &o->report));
+    return keep_both(o, V, s, kiln_pca(NULL, s, V, many, &options, &o->report));
 }
 
 static kiln_status svd_centred(struct outcome *o, kiln_control control) {
