@@ -189,10 +189,40 @@ def speed(results):
                     for solver in ("kiln", "liblinear"))
     yield row("logistic regression, a9a (32,561 x 123)", "2 cores", ours["seconds"], theirs["seconds"],
               "LIBLINEAR")
-    files = load(results, "cpu2-readers.json")
-    ours, theirs = (find(files["rows"], file="sparse.svm", reader=reader) for reader in ("kiln", "sklearn"))
-    yield row("reading a LIBSVM file of 140 MB", "2 cores", ours["seconds"], theirs["seconds"],
-              "scikit-learn")
+    for job, name, what in (("linreg csv", "pyarrow", "ridge regression of a CSV file"),
+                            ("pagerank", "igraph", "PageRank of an edge list")):
+        runs = find(load(results, "cpu2-answer.json")["rows"], job=job)["runs"]
+        yield row(f"{what}, whole command with its start, processor time", "2 cores", runs["kiln"]["cpu_seconds"],
+                  runs[name]["cpu_seconds"], {"pyarrow": "scikit-learn"}.get(name, name))
+
+
+def answer(results):
+    """Whole commands; seconds of processors, then of the wall."""
+    data = load(results, "cpu2-answer.json")
+    yield ["job", "MB", "Kiln, s", "others, s", "Kiln, wall", "others, wall"], 1
+
+    def each(runs, key):
+        return ", ".join(f"{name} {run[key]:.2f}" if key in run else f"{name} > {run['longer_than']:.0f}"
+                         if key == "wall_seconds" else f"{name} -"
+                         for name, run in runs.items() if name != "kiln")
+
+    for row in data["rows"]:
+        ours = row["runs"]["kiln"]
+        yield [row["job"], f"{row['megabytes']:.0f}", f"{ours['cpu_seconds']:.2f}",
+               each(row["runs"], "cpu_seconds"), f"{ours['wall_seconds']:.2f}",
+               each(row["runs"], "wall_seconds")], 1
+
+
+def readers(results):
+    """Seconds of processors for one reading."""
+    rows = load(results, "cpu2-xeon-readers.json")["rows"]
+    yield ["file", "MB", "Kiln", "before", "others"], 1
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        told = {row["reader"]: row for row in rows if row["kind"] == kind and "cpu_seconds" in row}
+        others = ", ".join(f"{name} {row['cpu_seconds']:.2f}" for name, row in told.items()
+                           if name not in ("kiln", "before"))
+        yield [kind, f"{told['kiln']['megabytes']:.0f}", f"{told['kiln']['cpu_seconds']:.2f}",
+               f"{told['before']['cpu_seconds']:.2f}", others], 1
 
 
 def spread(values):
@@ -224,7 +254,7 @@ TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sw
           "cpu2-python-cv": lambda results: python(results, "cpu2-python-cv.json"),
           "cpu2-python-intelex": lambda results: python(results, "cpu2-python-intelex.json"),
           "cpu1-map": lambda results: map_of(results, "cpu1-map.json"),
-          "python-calls": python_calls, "h200-python": gpu_python}
+          "answer": answer, "readers": readers, "python-calls": python_calls, "h200-python": gpu_python}
 
 
 def draw(rows):

@@ -308,6 +308,17 @@ def measure(name, folder, options):
     return rows + [{"kind": name, "reader": reader, "fails": why} for reader, why in fails.items()]
 
 
+def keep(options, rows):
+    """What has been measured so far."""
+    from cpu_mmchain import processor
+    result = {"benchmark": "reading files", "device": processor(), "date": datetime.date.today().isoformat(),
+              "commit": options.commit, "threads": options.threads, "repeat": options.repeat,
+              "seed": options.seed, "load_average": os.getloadavg()[0], "rows": rows}
+    with open(options.json, "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--megabytes", type=int, default=60)
@@ -326,17 +337,12 @@ def main():
         return
     print(f"{'kind':22} {'MB':>7} {'reader':>12} {'seconds':>8} {'cpu s':>8} {'MB/s':>8} {'kiln is':>8}")
     kinds = [kind.strip() for kind in options.only.split(";")] if options.only else KINDS
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        rows = [row for kind in kinds for row in measure(kind, folder, options)]
-    if options.json:
-        from cpu_mmchain import processor
-        result = {"benchmark": "reading files", "device": processor(),
-                  "date": datetime.date.today().isoformat(), "commit": options.commit,
-                  "threads": options.threads, "repeat": options.repeat, "seed": options.seed,
-                  "load_average": os.getloadavg()[0], "rows": rows}
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+        for kind in kinds:
+            rows += measure(kind, folder, options)
+            if options.json:
+                keep(options, rows)
 
 
 if __name__ == "__main__":

@@ -80,13 +80,15 @@ static void pass(struct ki_unpack *u, int64_t bytes) {
     u->at += bytes;
 }
 
+/* Somewhat more than is needed now: new memory costs as much as decoding into it, and the next batch is about
+ * as large. */
 static kiln_status make_room(struct batch *batch, int64_t bytes) {
     if (batch->capacity >= bytes) return KILN_OK;
     ki_free(batch->text);
     batch->capacity = 0;
-    batch->text = ki_alloc((size_t)bytes);
-    if (!batch->text) return ki_fail_nomem((size_t)bytes, "decompression");
-    batch->capacity = bytes;
+    batch->text = ki_alloc((size_t)(bytes + bytes / 2));
+    if (!batch->text) return ki_fail_nomem((size_t)(bytes + bytes / 2), "decompression");
+    batch->capacity = bytes + bytes / 2;
     return KILN_OK;
 }
 
