@@ -25,8 +25,9 @@
  * centre. DOUBT: times the largest slope, beyond which a row is left out that two threads share, as
  * neither knows what the other changes. ROUND: seconds until the next call of the progress callback.
  * VECTORS: entries of n that Newton's method goes over in an inner iteration, beside the pass. */
-enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120 };
-static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, DOUBT = 16, ROUND = 0.1, VECTORS = 10;
+enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, JUDGED = 128 };
+static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, DOUBT = 16, ROUND = 0.1, VECTORS = 10,
+                    GAIN = 0.1;
 
 static bool dual_possible(const struct ki_newton *newton) {
     return ki_dual_possible(newton->X) && newton->l2 > 0 && newton->l1 == 0;
@@ -186,7 +187,7 @@ static kiln_status dual_begin(struct ki_dual_problem *problem, const struct ki_d
     ki_centre_begin(&problem->centre);
     problem->sweeps = 0;
     problem->work = 0;
-    problem->residual = 1;
+    problem->residual = problem->best = problem->mark = 1;
     problem->done = false;
     dual_begin_rows(problem, all);
     if (all->k == 1) dual_begin_moves(dual);
@@ -204,6 +205,18 @@ static double dual_imbalance(const struct ki_dual_problem *problem, double weigh
     return largest;
 }
 
+/* Whether sweeps are slow: at JUDGED of them, and whenever they have doubled since, the least residual has
+ * to be a GAIN of what it was. Where rows know of each other, as in data of more rows than columns, badly
+ * scaled columns or next to no penalty, it never is, and Newton's method goes on from there. */
+static bool dual_slow(struct ki_dual_problem *problem) {
+    problem->best = fmin(problem->best, problem->residual);
+    const int64_t sweeps = problem->sweeps;
+    if (sweeps < JUDGED || (sweeps & (sweeps - 1)) != 0) return false;
+    const bool slow = problem->best > GAIN * problem->mark;
+    problem->mark = problem->best;
+    return slow;
+}
+
 /* A sweep, and what follows from its slopes. */
 static void dual_advance(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     struct ki_dual *dual = &problem->dual;
@@ -216,7 +229,7 @@ static void dual_advance(struct ki_dual_problem *problem, const struct ki_dual_d
     const double slope = sqrt(dual->violation / all->weight), off = dual_imbalance(problem, all->weight);
     problem->residual = fmax(slope, off);
     dual->bound = dual->worst > 0 ? (dual->own ? DOUBT : 1) * dual->worst : INFINITY;
-    problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= most;
+    problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= most || dual_slow(problem);
     if (problem->done) return;
     if (off > goal && slope <= off)
         ki_centre_move(&problem->centre, dual->b);

@@ -5,7 +5,7 @@
 
 #include "algorithms/newton/newton_dual_work.h"
 
-enum { PLACE = 4, COUNTS = 6, SCALARS = 6, OWN = 6 };
+enum { PLACE = 4, COUNTS = 6, SCALARS = 8, OWN = 6 };
 static const char place_name[] = "dual.place";
 
 /* The state of `count` problems one after the other. */
@@ -68,6 +68,8 @@ static void move_numbers(double *at, struct ki_dual_problem *problem, const stru
     at = dual_move(at, &problem->dual.stretch, 1, out);
     at = dual_move(at, &problem->dual.last_b, 1, out);
     at = dual_move(at, &problem->dual.least, 1, out);
+    at = dual_move(at, &problem->best, 1, out);
+    at = dual_move(at, &problem->mark, 1, out);
     at = dual_move(at, &problem->work, 1, out);
     dual_move(at, &problem->residual, 1, out);
 }

@@ -13,6 +13,7 @@ struct ki_dual_problem {
     double *y, *a;           /* a: also what `rest` is */
     struct ki_centre centre; /* of the intercept's penalty: b less what t adds */
     double residual;         /* what the sweeps leave, as the tolerance counts it */
+    double best, mark;       /* the least of all residuals; what it was when the sweeps were judged last */
     int64_t sweeps, total;   /* total: rows of a weight */
     double work;             /* sweeps, counting the rows that took part */
     bool done;
