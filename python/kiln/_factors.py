@@ -422,6 +422,22 @@ class LatentDirichletAllocation(_Topics):
         alphas = Matrix(self._alphas, where)
         where.call(lib.kiln_lda_model, made, A.pointer, B.pointer, alphas.pointer, self._settings())
 
+    def _predict(self, X: Any) -> Matrix:
+        """kiln_predict of a validated X; few documents need the topics' shares of their own words alone."""
+        if isinstance(X, Matrix) or 4 * X.nnz > X.shape[1]:
+            return super()._predict(X)
+        words, places = np.unique(X.indices, return_inverse=True)
+        sums = self.components_.sum(axis=1, dtype=np.float64)
+        known = self.components_[:, words]
+        # all the other words count as one, of which there is none in X
+        rest = np.maximum(sums - known.sum(axis=1, dtype=np.float64), np.finfo(known.dtype).tiny)
+        where, made = self._place(X), ffi.new("kiln_matrix **")
+        shares = np.vstack([known.T, rest.astype(known.dtype)])
+        documents = csr_matrix((X.data, places.astype(np.int32), X.indptr), (X.shape[0], len(words) + 1))
+        operand = matrix(documents, where)
+        where.call(lib.kiln_predict, made, self._made(where, self._tensors()[0][:1], shares), operand.pointer)
+        return Matrix.adopt(made[0], where)
+
     def transform(self, X: Any, *, normalize: bool = True) -> Any:
         """Each document's mixture of topics (n_documents, n_components), which adds up to 1; without
         normalize the parameters of its Dirichlet distribution, which add up to the document's words and the

@@ -136,3 +136,16 @@ def test_lists_follow_the_factors(implicit):
         model.recommend(5, plays[:2])
     with pytest.raises(ValueError, match="needs user_items"):
         model.recommend(5)
+
+
+def test_few_documents_have_the_mixtures_of_many():
+    counts = sp.random(60, 400, 0.1, format="csr", random_state=0)
+    counts.data = np.ceil(5 * counts.data)
+    model = kiln.LatentDirichletAllocation(4, random_state=0, max_iter=5).fit(counts)
+    for rows in (counts[:1], counts[3:5]):
+        assert 4 * rows.nnz <= 400
+        np.testing.assert_allclose(model.transform(rows), model.transform(kiln.Matrix(rows)), rtol=1e-9)
+    model.components_[2] *= 3  # in place
+    np.testing.assert_allclose(model.transform(counts[:1]), model.transform(kiln.Matrix(counts[:1])),
+                               rtol=1e-9)
+    assert model.transform(sp.csr_matrix((1, 400))).shape == (1, 4)
