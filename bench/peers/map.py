@@ -18,12 +18,12 @@ A cell stands out where seconds > 1.5 passes pass_seconds, where a walk is slowe
 fit than the peer's. What is below 2 ms is not judged by its passes: calls count there.
 
 usage: map.py [--device D] [--json FILE] [--limit SECONDS] [--seed N] [--cells N] [--only VERB...] [--busy]
-              [--show]
+              [--show] [--cell VERB ROWS COLUMNS WIDTH SHARE TYPE]...
 
 The JSON is continued: cells that it has are not measured again. --show prints what stands out in it, and
-measures nothing. A cell is measured in a process of its own, which ends where it takes too long; its peer
-then has no time. Goes through the Python package (PYTHONPATH, KILN_LIBRARY); peers that are not installed
-are left out.
+measures nothing. --cell measures cells that are named, in place of drawn ones. A cell is measured in a
+process of its own, which ends where it takes too long; its peer then has no time. Goes through the Python
+package (PYTHONPATH, KILN_LIBRARY); peers that are not installed are left out.
 """
 import argparse
 import datetime
@@ -507,6 +507,8 @@ def main():
     parser.add_argument("--busy", action="store_true", help="seconds of the processor: for one thread of a "
                         "machine that others use, too")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--cell", nargs=6, action="append", default=[],
+                        metavar=("VERB", "ROWS", "COLUMNS", "WIDTH", "SHARE", "TYPE"))
     options = parser.parse_args()
     data = {"rows": []}
     if os.path.exists(options.json):
@@ -530,7 +532,9 @@ def fill(data, options):
     data |= {"date": datetime.date.today().isoformat(), "commit": options.commit, "seed": options.seed,
              "clock": "processor" if options.busy else "wall"}
     known = [row["cell"] for row in data["rows"]]
-    for cell in cells(limits, options.seed, options.cells, options.only):
+    named = [dict(verb=verb, rows=int(m), cols=int(n), width=int(k), share=float(share), type=kind)
+             for verb, m, n, k, share, kind in options.cell]
+    for cell in named or cells(limits, options.seed, options.cells, options.only):
         most = min(limits["cell"], end - time.monotonic())
         if cell in known or most < 2:
             continue
