@@ -211,6 +211,41 @@ def test_a_column_among_many(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [(20, 80), (500, 900)])
+def test_columns_that_are_sums_but_for_their_rounding(dtype, rows):
+    """A sum of columns far from zero, rounded, tells every row apart by its last digits: the question is that
+    of the columns without it, whatever the loss is."""
+    rng, said = np.random.default_rng(11), []
+    for turn in range(48):
+        m = int(rng.integers(*rows))
+        few = (rng.normal(size=(m, 2)) + rng.choice([0, 30, 1000], 2)).astype(dtype)
+        made = few.astype(float) @ rng.choice([-0.3, 1, 0.7], (2, 2))
+        X = np.column_stack([few, made.astype(dtype)])[:, rng.permutation(4)]
+        eta = (few - few.mean(0)) @ rng.normal(size=2) + rng.choice([0, 1]) * rng.logistic(size=m)
+        Z = np.column_stack([few, np.ones(m)]).astype(float)
+        if turn % 4 == 0:
+            y = np.digitize(eta, np.quantile(eta, [0.3, 0.7])).astype(float)
+            if rng.random() < 0.5:
+                y[few[:, 0] > np.quantile(few[:, 0], 0.8)] = 2
+            model, true = kiln.LogisticRegression(C=np.inf, **CPU), endless(against(Z, y, 3))
+        elif turn % 4 == 1:
+            y = rng.poisson(np.exp(np.clip(eta, -3, 1))).astype(float)
+            y[few[:, 0] > np.quantile(few[:, 0], rng.choice([0.8, 1]))] = 0
+            model = kiln.GeneralizedLinearRegressor("poisson", **CPU)
+            true = (y == 0).any() and endless(-Z[y == 0], [Z[y > 0]])
+        else:
+            y = (eta > 0).astype(float)
+            model = (kiln.LogisticRegression(C=np.inf, **CPU) if turn % 4 == 2 else
+                     kiln.GeneralizedLinearRegressor("binomial", **CPU))
+            true = endless(Z * np.where(y > 0, 1, -1)[:, None])
+        heard(lambda model=model, X=X, y=y: model.fit(X, y))
+        told = set(model.report_.warnings) & {"separated", "quasi-separated", "zeros", "undecided"}
+        assert true is None or bool(told) == true, (turn, m, told, true)
+        said.append(bool(told))
+    assert 8 < sum(said) < len(said) - 8
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_data_sets_that_can_be_separated(dtype):
     """Of breast cancer all rows; of the irises those of one class, from each other class, and of the others
     none."""

@@ -100,16 +100,20 @@ static kiln_status grow(struct ki_cone *cone) {
     return KILN_OK;
 }
 
-static void tie(struct ki_cone *cone, int64_t i) {
+void ki_cone_leave_out(struct ki_cone *cone, const double *d) {
     double *left = cone->basis + cone->rank * cone->dims;
-    cone->state[i] = KI_CONE_TIE;
     if (cone->rank == cone->dims) return;
-    memcpy(left, cone->rows + i * cone->dims, (size_t)cone->dims * sizeof *left);
+    memcpy(left, d, (size_t)cone->dims * sizeof *left);
     reject(left, NULL, 1, cone->basis, cone->rank, cone->dims);
     const double size = length(left, cone->dims);
     if (size <= cone->nothing) return;
     for (int64_t j = 0; j < cone->dims; j++) left[j] /= size;
     cone->rank++;
+}
+
+static void tie(struct ki_cone *cone, int64_t i) {
+    cone->state[i] = KI_CONE_TIE;
+    ki_cone_leave_out(cone, cone->rows + i * cone->dims);
 }
 
 kiln_status ki_cone_add(struct ki_cone *cone, const double *row, int64_t name, enum ki_cone_row state) {

@@ -26,6 +26,8 @@ void ki_cone_close(struct ki_cone *cone);
 /* A row of dims numbers, of any length but 0, which is no row. */
 kiln_status ki_cone_add(struct ki_cone *cone, const double *row, int64_t name, enum ki_cone_row state);
 double ki_cone_gain(const struct ki_cone *cone, int64_t i, const double *d);
+/* What is asked for is across d, of length 1, from now on. */
+void ki_cone_leave_out(struct ki_cone *cone, const double *d);
 
 enum ki_cone_answer {
     KI_CONE_NONE,     /* every row that demands is 0 in all directions that are left: they have become ties */

@@ -11,7 +11,8 @@
  * all of them are ties; and if those span everything, the optimum is finite: no other row is looked at. If
  * they do leave one, a pass over X looks for rows that speak against it, or, across the ties, for rows
  * that say anything: those join the few. Where no row does, the rows that gain are taken out, and the rest
- * is asked again, until the rest are ties: then all rows are known whose loss falls for ever. */
+ * is asked again, until the rest are ties: then all rows are known whose loss falls for ever. Directions in
+ * which rows differ by their rounding alone (dependent.c) are none. */
 #include "algorithms/separation/cone.h"
 #include "algorithms/separation/separation.h"
 
@@ -34,6 +35,8 @@ struct asked {
     int64_t *list;         /* m: rows to take */
     int64_t few;           /* how many are taken at a time */
     double *d, *row;       /* k p each */
+    double *null;          /* p x p: the rows are directions of a class that no row has a say in, */
+    int64_t nulls;         /* so many */
     struct ki_arena arena;
     struct ki_cone cone;
     bool whole; /* the few are all rows */
@@ -59,6 +62,7 @@ static kiln_status asked_open(struct asked *a) {
     a->list = ki_arena_integers(arena, m);
     a->d = ki_arena_reals(arena, (n + 1) * k);
     a->row = ki_arena_reals(arena, (n + 1) * k);
+    a->null = ki_arena_doubles(arena, (n + 1) * (n + 1));
     TRY(arena->status);
     TRY(ki_vector_get(a->y, loss->y));
     if (a->weight) TRY(ki_vector_get(a->weight, loss->weights));
@@ -124,6 +128,30 @@ static void set_sizes(struct asked *a, const double *X, int64_t count) {
     }
 }
 
+/* The numbers of these rows by columns, the intercept's last, and what X's type may have rounded of each. */
+static kiln_status find_nulls(struct asked *a, const double *X, int64_t count) {
+    kiln_status status;
+    const struct ki_newton *newton = a->work->newton;
+    const double unit = ki_epsilon(kiln_matrix_type(newton->X)) / 2;
+    struct ki_arena arena = {0};
+    double *Z = ki_arena_doubles(&arena, a->p * count), *blur = ki_arena_doubles(&arena, a->p * count);
+    int64_t at = 0;
+    TRY(arena.status);
+    for (int64_t j = 0; j < a->cols; j++) {
+        if (!(a->size[j] > 0)) continue;
+        const double centre = newton->no_intercept ? 0 : newton->columns.mean[j];
+        for (int64_t i = 0; i < count; i++) {
+            Z[at * count + i] = (X[i * a->cols + j] - centre) / a->size[j];
+            blur[at * count + i] = unit * fabs(X[i * a->cols + j]) / a->size[j];
+        }
+        at++;
+    }
+    for (int64_t i = 0; at < a->p && i < count; i++) Z[at * count + i] = 1, blur[at * count + i] = unit;
+    TRY(ki_separation_dependent(a->null, &a->nulls, Z, blur, a->p, count));
+done:
+    return ki_arena_free(&arena, status);
+}
+
 /* The rows of the list join the few. */
 static kiln_status take(struct asked *a, int64_t count) {
     kiln_status status = KILN_OK;
@@ -134,7 +162,10 @@ static kiln_status take(struct asked *a, int64_t count) {
     TRY(arena.status);
     TRY(kiln_rows(R, X, a->list));
     TRY(ki_vector_get(rows, R));
-    if (a->cone.count == 0) set_sizes(a, rows, count);
+    if (a->cone.count == 0) {
+        set_sizes(a, rows, count);
+        TRY(find_nulls(a, rows, count));
+    }
     for (int64_t i = 0; i < count; i++) TRY(add(a, rows + i * a->cols, a->list[i]));
 done:
     return ki_arena_free(&arena, status);
@@ -189,6 +220,23 @@ static kiln_status look(struct asked *a, double *blur) {
     TRY(ki_separation_predict(a->values, newton, D, b, NULL));
 done:
     return ki_arena_free(&arena, status);
+}
+
+/* Leaves out the directions that no row has a say in: the few have none, and others, which d asks. */
+static kiln_status leave_out(struct asked *a) {
+    kiln_status status = KILN_OK;
+    for (int64_t t = 0; t < a->nulls * a->k; t++) {
+        const int64_t c = t % a->k;
+        double blur, most = 0;
+        memset(a->d, 0, (size_t)(a->k * a->p) * sizeof *a->d);
+        memcpy(a->d + c * a->p, a->null + t / a->k * a->p, (size_t)a->p * sizeof *a->d);
+        if (!a->whole) TRY(look(a, &blur));
+        for (int64_t i = 0; !a->whole && i < a->m; i++)
+            if (!a->weight || a->weight[i] > 0) most = fmax(most, fabs(a->values[i * a->k + c]));
+        if (a->whole || most <= blur) ki_cone_leave_out(&a->cone, a->d);
+    }
+done:
+    return status;
 }
 
 /* d = the direction of the fit's coefficients. */
@@ -318,6 +366,7 @@ kiln_status ki_separation_prove(struct ki_separation *found, const struct ki_new
     *found = (struct ki_separation){0};
     TRY(asked_open(&a));
     TRY(begin(&a));
+    TRY(leave_out(&a));
     for (int round = 0; round < ROUNDS && !decided; round++) {
         const bool fit = round == 0 && !a.whole && ki_separation_classes(&work->problem);
         int64_t joined = 0, falls = 0;

@@ -1,5 +1,6 @@
-/* Between separation.c (when the question is asked, and the words), recession.c (the answer, proved) and
- * recession_step.c (where coefficients are too many for that). */
+/* Between separation.c (when the question is asked, and the words), recession.c (the answer, proved),
+ * dependent.c (directions that are nobody's) and recession_step.c (where coefficients are too many for a
+ * proof). */
 #ifndef KI_SEPARATION_H
 #define KI_SEPARATION_H
 
@@ -23,6 +24,11 @@ bool ki_separation_few(const struct ki_newton *newton);
 /* Cost: of rows of X about four for each coefficient, in double on the host, and passes where those have
  * not said it all. ERR_UNSUPPORTED: X's rows cannot be had by number. */
 kiln_status ki_separation_prove(struct ki_separation *found, const struct ki_newton_work *work);
+/* N, p x p: of each column of Z, p x m by columns, that depends on those before it but for its rounding, a
+ * row of length 1 with Z n = 0 so far. blur, as long as Z: what each number may be off by. *count: the rows
+ * of N. Cost: m p^2 multiplications. */
+kiln_status ki_separation_dependent(double *N, int64_t *count, const double *Z, const double *blur, int64_t p,
+                                    int64_t m);
 /* Cost: a step of the fit's, and two passes. */
 kiln_status ki_separation_step(struct ki_separation *found, struct ki_newton_work *work,
                                struct ki_newton_model *model);
