@@ -19,7 +19,7 @@ int checkpoint_open(struct run *run) {
 }
 
 kiln_control checkpoint_control(const struct run *run, kiln_control control) {
-    return kiln_checkpoint_control(run->checkpoint, control);
+    return run->checkpoint_stays ? control : kiln_checkpoint_control(run->checkpoint, control);
 }
 
 static void put_from_0(struct result *result, const char *key, int64_t iteration) {

@@ -26,6 +26,7 @@ struct run {
     kiln_device *device;       /* NULL until run_open_device; closed by main */
     kiln_device_info device_info;
     kiln_checkpoint *checkpoint; /* NULL without one; closed by main */
+    bool checkpoint_stays;       /* what comes from here on is not for it */
     struct seconds seconds;
     const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
     bool text_targets;              /* they may be text, whatever the verb */

@@ -37,6 +37,7 @@ struct validation {
     struct metric metrics[METRICS_MOST];
     int metric_count;
     int32_t *fold;    /* which one holds a row out; NULL without folds */
+    bool cut;         /* a model of a fold has ended at its limit: a checkpoint stays before that fold */
     double *held_out; /* values x rows x columns of W, where --held-out wants them; or NULL */
     double
         *paths; /* without folds, for a picture: all coefficients at each value, path_size of them; or NULL */

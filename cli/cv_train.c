@@ -187,6 +187,7 @@ static int take_model(struct work *work, const kiln_path_models *models, int64_t
     if (code) return code;
     tried->latest.iterations = report->iterations;
     tried->latest.unconverged = !report->converged;
+    validation->cut |= is_folded(work) && report->stopped_by == KILN_STOP_ITERATIONS;
     tried->objective = report->objective;
     if (work->W) measure_coefficients(work, tried, i * k, wide);
     if (is_folded(work)) return 0;
@@ -243,7 +244,7 @@ static void end_fold(struct work *work, int64_t f) {
     struct validation *validation = work->validation;
     for (int64_t i = 0; i < validation->count; i++) finish(&validation->tried[i]);
     validation->finished++;
-    cv_state_note(validation);
+    if (!validation->cut) cv_state_note(validation);
     say("fold %lld of %lld: %s in %s", (long long)f + 1, (long long)validation->folds,
         text_plural(validation->count, "value"), text_seconds(clock_seconds() - work->began));
     work->began = clock_seconds();
@@ -354,6 +355,7 @@ int cv_train(struct run *run, struct training *job, struct validation *validatio
         code = name_metrics(&work);
     else if (!code)
         code = train(&work, options, strengths);
+    run->checkpoint_stays = validation->cut; /* the model of all rows comes after the folds that wait */
     release(&work);
     free(options);
     free(strengths);

@@ -227,8 +227,10 @@ static void warn_unconverged(struct solving *s, const struct validation *validat
     cv_list_unconverged(s->unconverged, sizeof s->unconverged, validation);
     if (!*s->unconverged) return;
     say_error("kiln: warning: %s", s->unconverged);
-    say_error("hint: more --max-iterations, a larger --tolerance, or stronger penalties%s",
-              s->run->settings->resume ? "; folds of the checkpoint are trained again without --resume" : "");
+    say_error("hint: more --max-iterations%s, a larger --tolerance, or stronger penalties",
+              validation->cut && s->run->settings->checkpoint
+                  ? " (with --resume and the checkpoint's name from the first such fold on)"
+                  : "");
 }
 
 /* Tries the values of a path or the folds: the best value is then fitted to all rows, whose checkpoints

@@ -44,6 +44,7 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
             resume = path if path is not None and os.path.exists(path) else None
         self.path, self.every, self.resume = path, every, resume or None
         self.info: Kept | None = None
+        self.stays = False  # the file keeps what it has, whatever runs there are
         self.runs = 1  # that may still be given the checkpoint, one after the other
         self._along: Any = None  # numbers that the library writes into: kept so that their memory stays
         self._pointer: Any = None
@@ -90,7 +91,7 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
     def take(self, control: Any) -> Any:
         """The control for the run that this is for, which is the first, or one of those of `along`."""
         self.skip()
-        return lib.kiln_checkpoint_control(self._pointer, control)
+        return control if self.stays else lib.kiln_checkpoint_control(self._pointer, control)
 
     def skip(self) -> None:
         """A run is over, or needs not be done."""

@@ -95,6 +95,8 @@ class Search:
         self.scores = self.kept.scores
         self.first = 0  # the split that the library calls fold 0
         self.astray = 0  # models of the fold at hand that did not converge
+        self.late = 0  # and of folds that a checkpoint is not told of,
+        self.cut = False  # as one of their models, or of a fold before, ended at max_iter
         self.scorer = scorer(model)
         self.truth = np.searchsorted(model.classes_, y) if is_classifier(model) else np.asarray(y, np.float64)
         if self.truth.ndim == 2 and self.truth.shape[1] == 1:
@@ -113,7 +115,7 @@ class Search:
 
     @property
     def unconverged(self) -> int:
-        return int(self.kept.counts[1])
+        return int(self.kept.counts[1]) + self.late
 
     def best_models(self) -> tuple[Any, Any, Any]:
         """Of each split the value that is best, W and b."""
@@ -136,12 +138,17 @@ class Search:
             self.host = None
             for i in range(models.count):
                 self._take_one(models, i, split, self._score(eta, i, test) if finite[i] else np.nan)
-        if models.first + models.count == len(self.order):
+        if models.first + models.count < len(self.order):
+            return
+        if self.cut:
+            self.late += self.astray
+        else:
             self.kept.counts += 1, self.astray
 
     def _take_one(self, models: Any, i: int, split: int, score: float) -> None:
         value = self.order[models.first + i]
         self.astray += not models.reports[i].converged
+        self.cut |= models.reports[i].stopped_by == lib.KILN_STOP_ITERATIONS
         self.scores[split, value] = score
         if self.refit:
             return
@@ -191,6 +198,8 @@ class Search:
                 return
             weights = self.model._settings(self.X, self.sample_weight, options)
             self._call(target, weights, fold=ffi.from_buffer("int32_t[]", self.folds), folds=len(self.splits))
+            if kept is not None:
+                kept.stays = self.cut  # the model of all rows comes after the folds that wait
             return
         if kept is not None:
             raise NotImplementedError("a checkpoint keeps folds of which each row is held out by one, such "

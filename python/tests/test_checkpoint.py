@@ -1,10 +1,12 @@
 """Runs that are stopped and go on: the same bits, and what is refused."""
 import os
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import fbeta_score, make_scorer
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.preprocessing import StandardScaler
@@ -126,6 +128,38 @@ def test_cross_validation_that_is_stopped_in_the_last_training(tmp_path):
     assert kept.info.resumed >= 2 and count.calls == 0
     np.testing.assert_array_equal(again.scores_, whole.scores_)
     np.testing.assert_array_equal(again.coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "poisson", "lasso"])
+def test_folds_that_max_iter_has_cut_are_trained_to_the_end(tmp_path, kind):
+    """Under a higher limit the folds go on with the first that has ended at it, as a single fit does."""
+    path, rng = tmp_path / "run.ckpt", np.random.default_rng(3)
+    X = rng.normal(size=(90, 5)) * [1, 30, 1, 1, 1]
+    target = X @ [1, 0.1, 0, -1, 0.5] + rng.normal(size=90)
+    y = {"logistic": target > 0, "poisson": np.round(np.exp(target / 4)), "lasso": target}[kind].astype(float)
+
+    def model(**more):
+        if kind == "logistic":
+            return kiln.LogisticRegressionCV(Cs=[0.1, 10.0], cv=KFold(3), device=CPU, **more)
+        if kind == "poisson":
+            return kiln.GeneralizedLinearRegressorCV("poisson", alphas=[0.1, 10.0], cv=KFold(3), device=CPU,
+                                                     **more)
+        return kiln.LassoCV(alphas=[0.01, 0.1], cv=KFold(3), device=CPU, **more)
+
+    whole = model().fit(X, y)
+    with pytest.warns(ConvergenceWarning), kiln.checkpoint(path) as kept:
+        cut = model(max_iter=2).fit(X, y)
+    assert kept.info.written >= 1
+    with pytest.warns(ConvergenceWarning), kiln.checkpoint(path, resume=True):  # the same limit: the same end
+        same = model(max_iter=2).fit(X, y)
+    np.testing.assert_array_equal(same.coef_, cut.coef_)
+    with warnings.catch_warnings(), kiln.checkpoint(path, resume=True) as kept:
+        warnings.simplefilter("error")
+        again = model().fit(X, y)
+    assert kept.info.resumed == 0
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    with pytest.raises(AssertionError):
+        np.testing.assert_array_equal(again.coef_, cut.coef_)
 
 
 def test_refusals_of_cross_validations(tmp_path):

@@ -56,14 +56,20 @@ kiln_status ki_path_stopped(void) {
     return ki_fail(KILN_ERR_CANCELLED, "%s: the caller has ended it", call);
 }
 
-static kiln_status give_models(const struct ki_path *path, const kiln_path_models *models) {
+static void note_limits(struct ki_path *path, const kiln_path_models *models) {
+    for (int64_t v = 0; v < models->count; v++)
+        path->cut |= models->reports[v]->stopped_by == KILN_STOP_ITERATIONS;
+}
+
+static kiln_status give_models(struct ki_path *path, const kiln_path_models *models) {
     kiln_path_models given = *models;
+    note_limits(path, models);
     given.X = path->X;
     return path->asked.take(path->asked.user, &given) == 0 ? KILN_OK : ki_path_stopped();
 }
 
 /* Values [first, first + count) of a fold's models. */
-static kiln_status give_block(const struct ki_path *path, const kiln_path_models *of, const double *W,
+static kiln_status give_block(struct ki_path *path, const kiln_path_models *of, const double *W,
                               const double *b, kiln_report *reports) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(path->X), k = path->k, columns = of->count * k,
@@ -89,7 +95,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-kiln_status ki_path_give_fold(const struct ki_path *path, int64_t f, const double *W, const double *b,
+kiln_status ki_path_give_fold(struct ki_path *path, int64_t f, const double *W, const double *b,
                               kiln_report *reports) {
     enum { PREDICTED = 1 << 24 }; /* numbers that predictions of the models given at once may be */
     kiln_status status = KILN_OK;
@@ -160,7 +166,7 @@ static kiln_status one_fold(void *of, int64_t f) {
 /* ---- on an X of its own ---- */
 
 struct passed {
-    const struct ki_path *path;
+    struct ki_path *path;
     int64_t fold;
 };
 
@@ -170,6 +176,7 @@ static int pass_on(void *user, const kiln_path_models *models) {
     const kiln_path_options *asked = &passed->path->asked;
     kiln_path_models given = *models;
     given.fold = passed->fold;
+    note_limits(passed->path, models);
     return asked->take(asked->user, &given);
 }
 
@@ -214,13 +221,18 @@ static kiln_status path_keep(struct ki_run *run) {
     return run->ended < run->problems ? ki_run_keep(run) : KILN_OK;
 }
 
+/* A fold whose models have ended at their limit is trained again under a higher one, with those after it: no
+ * state says that it is done. */
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of) {
     kiln_status status = KILN_OK;
     struct ki_run *run = &path->run;
-    while (run->ended < ki_max(run->problems, 1)) {
-        TRY(fold(of, run->ended));
-        run->ended++;
+    const int64_t folds = ki_max(run->problems, 1);
+    for (int64_t f = run->ended; f < folds; f++) {
+        TRY(fold(of, f));
+        if (!path->cut) run->ended = f + 1;
+        run->report.stopped_by = path->cut ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
         TRY(path_keep(run));
+        run->limited = path->cut;
     }
 done:
     return status;

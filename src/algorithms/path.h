@@ -27,6 +27,7 @@ struct ki_path {
     int64_t k;
     double *weights;      /* m, of the rows; NULL: ones */
     kiln_matrix *trained; /* m x 1: the weights of a fold */
+    bool cut;             /* a model has ended at its limit: the checkpoint stays at the first such fold */
     kiln_control control; /* the caller's, with his checkpoint, which those of the models do not bring */
 };
 
@@ -41,7 +42,7 @@ kiln_status ki_path_fold(struct ki_path *path, int64_t f);
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of);
 /* All models of a fold to the caller, from the host: W n x (count k), b count k, reports count.
  * ERR_CANCELLED: the caller has ended the path. */
-kiln_status ki_path_give_fold(const struct ki_path *path, int64_t f, const double *W, const double *b,
+kiln_status ki_path_give_fold(struct ki_path *path, int64_t f, const double *W, const double *b,
                               kiln_report *reports);
 /* The error of a path that the caller has ended, in `take` or by the progress of the options' control. */
 kiln_status ki_path_stopped(void);
