@@ -12,6 +12,7 @@
 #include "output.h"
 #include "predict.h"
 #include "progress.h"
+#include "train.h"
 #include "verbs.h"
 
 struct wanted {
@@ -68,6 +69,7 @@ struct statistics {
     int64_t *groups, group_count;
     double level;
     kiln_errors errors;
+    char away[400]; /* that the coefficients are no optimum of these data; "": they are */
     bool compared;
     kiln_comparison comparison;
 };
@@ -84,6 +86,9 @@ static int check_options(struct statistics *s) {
         if (strcmp(name, wanted->errors) == 0) s->errors = (kiln_errors)i;
     if (s->level >= 1)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--level 0.95, for instance", "--level is %g", s->level);
+    if (wanted->against && strcmp(s->run->arguments[1], "-") == 0)
+        return fail_with(KILN_ERR_ARGUMENT, READING, "write them to a file",
+                         "--against reads the data once for each model, which standard input cannot give");
     if (settings->groups && settings->groups_file)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
                          "--groups and --groups-file together");
@@ -191,6 +196,18 @@ static int infer(struct statistics *s) {
     return code;
 }
 
+/* Says so where the model is no optimum of the data: statistics are those of one. */
+static void warn_away(struct statistics *s) {
+    const double enough = 0.1, distance = kiln_inference_value(s->inference, "distance");
+    if (!(distance > enough)) return;
+    snprintf(s->away, sizeof s->away,
+             "%s: the coefficients are up to %.3g standard errors from the best ones for these data, and "
+             "statistics are those of the best",
+             s->run->arguments[0], distance);
+    say_error("kiln: warning: %s", s->away);
+    say_error("hint: give the data, weights and offset of the training, or train until it has converged");
+}
+
 /* The model of arguments[0], on the data. */
 static int make(struct statistics *s) {
     int code = prediction_make(s->run, &s->p);
@@ -198,7 +215,9 @@ static int make(struct statistics *s) {
     if (!code && s->p.classes.count) code = take_outcomes(s);
     if (!code && s->errors == KILN_ERRORS_CLUSTER)
         code = run_read_groups(s->run, s->p.data, &s->groups, &s->group_count);
-    return code ? code : infer(s);
+    if (!code) code = infer(s);
+    if (!code) warn_away(s);
+    return code;
 }
 
 static void release(struct statistics *s) {
@@ -357,6 +376,7 @@ static int tell(const struct statistics *s) {
     PUT(&result, "residuals", TEXT(s->wanted->residuals));
     put_figures(&result, s->inference);
     put_comparison(&result, s);
+    PUT(&result, "warnings", JSON(train_add_warning(json_array(), "distance", s->away)));
     run_put_seconds(&result, run, true);
     PUT(&result, "coefficients", TABLE(kiln_inference_count(s->inference), put_coefficient, s),
         .head = result_words(&result, "  %13s %13s %9s %9s %13s %13s", "coefficient", "std. error",

@@ -74,6 +74,7 @@ struct training {
     double *class_weights;  /* one for each class, or NULL */
     bool balanced;
     kiln_loss loss;           /* kind, family, link and parameters */
+    bool estimated;           /* the parameter of the family has been, by maximum likelihood */
     kiln_range range;         /* of a glm's targets */
     struct penalty penalty;   /* of the model that is kept */
     kiln_matrix *errors;      /* standard errors, NULL if not wanted */

@@ -147,6 +147,9 @@ void train_head(struct result *result, const struct solving *s) {
     PUT_LINE(result, "%s: %s, %s, %s", job->algorithm->title, text_plural(kiln_matrix_rows(X), "row"),
              text_plural(kiln_matrix_cols(X), "column"),
              job->classes.count ? text_plural(job->classes.count, "class") : text_plural(targets, "target"));
+    if (job->estimated)
+        PUT_LINE(result, "%s %.6g, by maximum likelihood",
+                 kiln_family_describe(job->loss.family)->parameter.option, job->loss.parameter);
 }
 
 void train_metrics(struct result *result, const struct solving *s) {

@@ -87,7 +87,6 @@ static void set_glm(void *own, const struct training *job, const struct problem 
 static int estimate_parameter(struct training *job) {
     const kiln_control control = talk_control("estimate", 0);
     const struct problem problem = {.penalty = job->penalty, .weights = job->weights, .control = control};
-    const char *name = kiln_family_describe(job->loss.family)->parameter.option;
     kiln_glm_options options;
     if (!is_estimated(&job->loss)) return 0;
     set_glm(&options, job, &problem);
@@ -95,7 +94,7 @@ static int estimate_parameter(struct training *job) {
     if (kiln_glm_estimate(&job->loss.parameter, kiln_data_X(job->data), kiln_data_y(job->data), &options) !=
         KILN_OK)
         return train_fail(job);
-    say("%s %.6g, by maximum likelihood", name, job->loss.parameter);
+    job->estimated = true;
     return 0;
 }
 

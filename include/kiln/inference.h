@@ -62,15 +62,22 @@ typedef struct kiln_inference_options {
  *   "aic_of_means", "bic_of_means"   -2 log_likelihood + (2 or log n) p: statsmodels' aic and bic_llf
  *   "bic_of_deviance"     deviance - (n - p) log n: statsmodels' bic_deviance
  *   "groups"              G; of KILN_ERRORS_CLUSTER alone
+ *   "distance"            sqrt(g^T H^-1 g / dispersion), g the gradient at w and b: no coefficient, and no
+ *                         combination of some, is more standard errors away from where one step of Newton's
+ *                         has it. What rounding of w and X can make of it is taken off. At an optimum it is
+ *                         next to 0; above 0.1 the model is that of other data, weights or offsets, or has
+ *                         not converged, and the other figures are not those of an estimate
  *   "test_degrees"        those of Student's t that tests go by: n - p where the dispersion is estimated,
  *                         G - 1 of clusters then, infinite (the normal distribution) where it is known
- * Cost: kiln_gram twice (HC, CLUSTER) or once, two passes, and kiln_linreg once where columns seem to depend
- * on others; for HC2 and HC3 and residuals m p^2 multiplications in passes of up to 64 columns; for CLUSTER
- * passes of min(64, 2^24 / m) groups each: 64 up to 262,144 rows, one beyond 8.4 million; on the host p^3
- * and 3 p^2 doubles, 4 with robust errors. Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED
- * (other losses; robust errors of a beta model); ERR_DATA (fewer than two groups; columns that only seem to
- * depend on others, as a row of 1e10 beside others of 1 makes them do); ERR_LIMIT (more than 16384 columns);
- * those of kiln_glm. *made is to be freed by kiln_inference_free; on failure it is untouched.
+ * Data in f32 are taken as they are, and computed with in f64: a copy of X in f64, where the device has it.
+ * Cost: that; kiln_gram twice (HC, CLUSTER) or once, three passes, and kiln_linreg once where columns seem to
+ * depend on others; for HC2 and HC3 and residuals m p^2 multiplications in passes of up to 64 columns; for
+ * CLUSTER passes of min(64, 2^24 / m) groups each: 64 up to 262,144 rows, one beyond 8.4 million; on the host
+ * p^3 and 3 p^2 doubles, 4 with robust errors. Determinism: as mmchain. Errors: ERR_ARGUMENT;
+ * ERR_UNSUPPORTED (other losses; robust errors of a beta model); ERR_DATA (fewer than two groups; columns
+ * that only seem to depend on others, as a row of 1e10 beside others of 1 makes them do); ERR_LIMIT (more
+ * than 16384 columns); those of kiln_glm. *made is to be freed by kiln_inference_free; on failure it is
+ * untouched.
  * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; Zeileis, J. Stat. Softw. 16 (2006)
  * for robust errors of generalised linear models. */
 KILN_API kiln_status kiln_inference_of(kiln_inference **made, const kiln_matrix *w, const kiln_matrix *b,
@@ -101,8 +108,8 @@ KILN_API kiln_status kiln_inference_covariance(double *covariance, const kiln_in
  *   0 the mean mu;  1 y - mu;  2 Pearson's residual sqrt(s / V(mu)) (y - mu);  3 the deviance's, the root of
  *   its part with the sign of y - mu;  4 the leverage l;  5 Pearson's, standardised: over
  *   sqrt(dispersion (1 - l)), NaN where l = 1;  6 Cook's distance: the square of that times l / (1 - l) / p
- * Cost: m p^2 multiplications in passes of up to 64 columns. Errors: ERR_ARGUMENT, those of the
- * operations. */
+ * Cost: m p^2 multiplications in passes of up to 64 columns, of X in f32 a copy in f64. Errors:
+ * ERR_ARGUMENT, those of the operations. */
 KILN_API kiln_status kiln_inference_residuals(kiln_matrix *R, const kiln_inference *inference,
                                               const kiln_matrix *X, const kiln_loss *loss);
 /* Predictions of any rows X of as many columns, with offset (m x 1 or NULL). P m x 6, on X's device:
@@ -137,8 +144,8 @@ typedef struct kiln_comparison {
     double ratio, ratio_p; /* 2 (log-likelihood of large - of small), and its chi square tail */
 } kiln_comparison;
 /* Tests whether `small` will do. ERR_ARGUMENT: another family, link, power of the link or parameter of the
- * family (one estimated for each model is another one), not as many rows, or `large` has no more
- * parameters. */
+ * family (one estimated for each model is another one), not as many rows, other targets or weights in any
+ * order (as f32 has them), or `large` has no more parameters. */
 KILN_API kiln_status kiln_inference_compare(kiln_comparison *comparison, const kiln_inference *small,
                                             const kiln_inference *large);
 

@@ -13,6 +13,7 @@ import numpy as np
 from ._arrays import Matrix, matrix
 from ._base import as_columns, beside, host_vector
 from ._library import ArgumentError, check, ffi, lib, struct, text
+from ._words import convergence, warn
 
 _KINDS = {"nonrobust": lib.KILN_ERRORS_MODEL, "HC0": lib.KILN_ERRORS_HC0, "HC1": lib.KILN_ERRORS_HC1,
           "HC2": lib.KILN_ERRORS_HC2, "HC3": lib.KILN_ERRORS_HC3, "cluster": lib.KILN_ERRORS_CLUSTER}
@@ -35,6 +36,9 @@ class Inference:
         and there are no more rows than parameters.
     figures : dict
         Every figure by its name in kiln/inference.h: "log_likelihood", "dispersion", ...
+    distance : float
+        How many standard errors the coefficients are from the optimum on these data, next to 0 on those of
+        the fit; above 0.1 a warning says so.
     nobs, df_model, df_resid, scale, llf, aic, bic, deviance, null_deviance, pearson_chi2 : floats
         scale is the dispersion. aic and bic count it as a parameter where it is estimated, as R does;
         figures["aic_of_means"] and figures["bic_of_means"] do not, as statsmodels.
@@ -44,6 +48,7 @@ class Inference:
 
     def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *,
                  cov_type: str = "nonrobust", groups: Any = None) -> None:
+        cov_type = {kind.lower(): kind for kind in _KINDS}.get(str(cov_type).lower(), cov_type)
         if cov_type not in _KINDS:
             raise ArgumentError(f"cov_type must be one of {list(_KINDS)}, got {cov_type!r}")
         if (groups is not None) != (cov_type == "cluster"):
@@ -86,6 +91,10 @@ class Inference:
             f"x{j}" for j in range(model.n_features_in_)]
         self.names += ["(intercept)"] * model.fit_intercept
         self.params, self.bse, self.tvalues, self.pvalues, _, _ = self._columns(0.95)
+        if self.distance > 0.1:
+            warn(f"the coefficients are up to {self.distance:.3g} standard errors from the best ones for "
+                 "these data, and statistics are those of the best: give X, y, sample_weight and offset of "
+                 "fit(), or fit until it has converged", convergence())
 
     def _columns(self, level: float) -> Any:
         """value, error, statistic, p, low, high of all coefficients."""
@@ -109,6 +118,7 @@ class Inference:
     deviance = property(lambda self: self.figures["deviance"])
     null_deviance = property(lambda self: self.figures["null_deviance"])
     pearson_chi2 = property(lambda self: self.figures["pearson"])
+    distance = property(lambda self: self.figures["distance"])
     use_t = property(lambda self: not math.isinf(self.figures["test_degrees"]))
 
     def conf_int(self, alpha: float = 0.05) -> Any:

@@ -505,9 +505,12 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
         return {"kind": lib.KILN_LOSS_GLM, **self._loss_fields()}
 
     def _inferred_title(self) -> str:
-        family, link = self._of_fit()[:2]
+        family, link, parameter, power = self._of_fit()
         known = text(lib.kiln_link_name(self._known().link)) if link == "default" else link
-        return f"Generalised linear model: {family}, link {known}"
+        own = text(option) if (option := self._known().parameter.option) else ""
+        shape = f" ({own} {parameter:.6g})" if own else ""
+        exponent = f" {power:.6g}" if known == "power" else ""
+        return f"Generalised linear model: {family}{shape}, link {known}{exponent}"
 
     def _loss_fields(self) -> dict[str, Any]:
         """kiln_loss's fields for the family and its link."""

@@ -1,6 +1,7 @@
 """Statistics of linear models, against statsmodels and, where that has none (robust errors of other links,
 which are R's sandwich with the expected information), against the formulas."""
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -284,6 +285,96 @@ def test_a_row_that_hides_the_others(size):
             assert found.df_resid == 36 and np.isfinite(found.bse).all()
 
 
+@pytest.mark.parametrize("far", [300, 2e4, 1e5])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("device", ["cpu", "cpu*2"])
+def test_float32_of_columns_far_from_zero(far, kind, device):
+    """Of numbers as float32 has them errors are computed in float64: right to float32's own digits, as the
+    coefficients that they are of are."""
+    own = np.random.default_rng(9)
+    A = np.c_[own.normal(far, 1, M), own.normal(-far, 1, M), own.normal(size=M)].astype(np.float32)
+    E = np.c_[A.astype(float), np.ones(M)]
+    y = (A - A.mean(0)) @ np.array([0.3, 0.1, -0.2], np.float32) + own.normal(size=M).astype(np.float32)
+    given = kiln.matrix(sparse.csr_array(A) if kind == "sparse" else A, kiln.Device(device))
+    digits = max(1e-4, 1e-7 * far)  # of coefficients whose columns' multiples are rounded
+    for model, peer in ((kiln.LinearRegression(), sm.OLS(y.astype(float), E)),
+                        (kiln.GeneralizedLinearRegressor("gaussian", standard_errors=True),
+                         sm.OLS(y.astype(float), E))):
+        their, ours = peer.fit(), model.fit(given, y).inference(given, y)
+        near(ours.bse, their.bse, digits)
+        near(ours.residuals()["leverage"], their.get_influence().hat_matrix_diag, digits)
+        near(ours.get_prediction(A[:5]).se_linear, their.get_prediction(E[:5]).se_mean, digits)
+        near(model.inference(given, y, cov_type="HC3").bse, their.HC3_se, 10 * digits)
+        near(model.inference(given, y, cov_type="cluster", groups=GROUPS).bse,
+             their.get_robustcov_results("cluster", groups=GROUPS).bse, 10 * digits)
+        near(getattr(model, "standard_errors_", their.bse[:3]), their.bse[:3], digits)
+
+
+@pytest.mark.parametrize("far", [0, 30, 1000])
+def test_float32_of_columns_that_are_sums_but_for_rounding(far):
+    """The last digits of a sum are no column of their own; columns that do differ in float32's digits are."""
+    own = np.random.default_rng(10)
+    two = own.normal(far, 1, (M, 2)).astype(np.float32)
+    y = (two - two.mean(0)).sum(1) + own.normal(size=M).astype(np.float32)
+    made = (two.astype(float) @ [0.7, 0.4]).astype(np.float32)
+    apart = made + (np.float32(3e-4) * max(far, 1) * own.normal(size=M)).astype(np.float32)
+    for column, counted in ((made, 2), (apart, 3)):
+        A = np.c_[two, column]
+        with np.errstate(all="ignore"):
+            ours = kiln.LinearRegression(device="cpu").fit(A, y).inference(A, y)
+        assert ours.df_model == counted
+        near(ours.bse[[0, 1, 2] if counted == 3 else [0, 1]],
+             sm.OLS(y.astype(float), np.c_[A.astype(float), np.ones(M)][:, [*range(counted), 3]]).fit()
+             .bse[:counted], 2e-3)
+
+
+def test_data_of_another_fit_are_noticed():
+    """The distance from the optimum is Newton's step in standard errors: 0 on the data of the fit."""
+    for family in CASES:
+        for dtype in (np.float32, np.float64):
+            model, peer, y = fitted(family, WEIGHTS, X.astype(dtype))
+            same = model.inference(X.astype(dtype), y, WEIGHTS)
+            assert same.distance < 0.05, (family, dtype, same.distance)
+            with pytest.warns(UserWarning, match="standard errors from the best ones"):
+                other = model.inference(X.astype(dtype)[::-1].copy(), y, WEIGHTS)
+            assert other.distance > 0.5
+        assert same.distance < 1e-3
+    near(model.fit(X, y).inference(X, y, WEIGHTS[::-1].copy() ** 2).distance,
+         step_in_errors(model, y, WEIGHTS[::-1] ** 2), 1e-5)
+
+
+def step_in_errors(model, y, weights):
+    """Of a negative binomial model of alpha 0.5 and the logarithm, dispersion 1."""
+    mu = np.exp(E @ [*model.coef_, model.intercept_])
+    g = E.T @ (weights * (y - mu) / (1 + 0.5 * mu))
+    H = E.T @ (E * (weights * mu / (1 + 0.5 * mu))[:, None])
+    return np.sqrt(g @ np.linalg.solve(H, g))
+
+
+def test_comparisons_are_of_the_same_rows():
+    y = CASES["gaussian"][2]
+
+    def of(rows, columns, y, weights=None):
+        model = kiln.LinearRegression(device="cpu").fit(X[rows][:, columns], y[rows], weights)
+        return model.inference(X[rows][:, columns], y[rows], weights)
+
+    everything, order = np.arange(M), np.random.default_rng(1).permutation(M)
+    large = of(everything, [0, 1, 2, 3], y)
+    near(large.compare(of(order, [0, 1], y)).p, large.compare(of(everything, [0, 1], y)).p, 1e-8)
+    other = y.copy()
+    other[7] += 1e-3
+    for small in (of(everything, [0, 1], other), of(everything, [0, 1], y, WEIGHTS)):
+        with pytest.raises(kiln.ArgumentError, match="other targets or weights"):
+            large.compare(small)
+
+
+def test_a_kind_of_errors_in_any_case():
+    y = CASES["gaussian"][2]
+    model = kiln.LinearRegression(device="cpu").fit(X, y)
+    assert model.inference(X, y, cov_type="hc3").cov_type == "HC3"
+    near(model.inference(X, y, cov_type="hc3").bse, model.inference(X, y, cov_type="HC3").bse)
+
+
 def test_as_many_parameters_as_rows():
     few, y = X[:4, [0, 1, 3]], CASES["gaussian"][2][:4]
     lines = str(kiln.LinearRegression(device="cpu").fit(few, y).inference(few, y).summary())
@@ -320,6 +411,8 @@ def test_estimated_parameters():
                                           start_params=[*sm.GLM(y, E, family=F.Poisson()).fit().params, 0.5])
     near([*model.fit(X, y).coef_, model.parameter_], [*their.params[:4], their.params[-1]], 1e-6)
     near(model.inference(X, y).llf, their.llf)
+    assert (f"negative-binomial (alpha {model.parameter_:.6g}), link log"
+            in str(model.inference(X, y).summary()))
     shares = np.clip(rng.beta(4 * special.expit(ETA), 4 * special.expit(-ETA)), 1e-6, 1 - 1e-6)
     model = kiln.GeneralizedLinearRegressor("beta", parameter="estimate", tol=1e-12,
                                             device="cpu").fit(X, shares)
@@ -410,7 +503,8 @@ def test_tool_says_the_same(tool, tmp_path):
     near([rows["value"], rows["standard_error"], rows["statistic"], rows["p"], rows["exp"]],
          [ours.params, ours.bse, ours.tvalues, ours.pvalues, np.exp(ours.params)])
     near(np.transpose([rows["low"], rows["high"]]), ours.conf_int(0.1))
-    assert {name: value for name, value in told["figures"].items()} == pytest.approx(ours.figures, rel=1e-9)
+    assert {name: value for name, value in told["figures"].items()} == pytest.approx(ours.figures, rel=1e-9,
+                                                                                        abs=1e-6)
     small = kiln.load(tmp_path / "s.kiln").inference(X[:, :2], y, WEIGHTS)
     near([told["comparison"]["statistic"], told["comparison"]["p"]],
          [ours.compare(small).statistic, ours.compare(small).p])
@@ -419,6 +513,25 @@ def test_tool_says_the_same(tool, tmp_path):
     refused = subprocess.run([tool, "statistics", "m.kiln", "d.csv", "--errors", "cluster"], cwd=tmp_path,
                              capture_output=True, text=True)
     assert refused.returncode == 2 and "no column says what the clusters are" in refused.stderr
+    assert told["warnings"] == [] and told["figures"]["distance"] < 1e-3
+    some = tmp_path / "some.csv"
+    some.write_text("".join(data.read_text().splitlines(keepends=True)[:100]))
+    done = subprocess.run([tool, "statistics", "m.kiln", some, "--device", "cpu", "--json"], cwd=tmp_path,
+                          capture_output=True, text=True, check=True)
+    assert "standard errors from the best ones" in done.stderr
+    assert [row["name"] for row in json.loads(done.stdout)["warnings"]] == ["distance"]
+    with open(data) as rows:
+        done = subprocess.run([tool, "statistics", "m.kiln", "-", "--against", "s.kiln"], cwd=tmp_path,
+                              capture_output=True, text=True, stdin=rows)
+    assert done.returncode == 2 and "standard input cannot give" in done.stderr
+
+
+def test_an_estimated_parameter_is_told(tool, tmp_path):
+    np.savetxt(tmp_path / "n.csv", np.c_[X, CASES["negative-binomial"][2]], delimiter=",",
+               header="a,b,c,d,y", comments="")
+    done = subprocess.run([tool, "glm", "n.csv", "--target", "y", "--family", "negative-binomial", "--device",
+                           "cpu", "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert re.search(r"^alpha [0-9.]+, by maximum likelihood$", done.stdout, re.M), done.stdout
 
 
 def test_tool_refuses_what_a_file_does_not_say(tool, tmp_path):

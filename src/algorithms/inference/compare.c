@@ -36,6 +36,10 @@ kiln_status kiln_inference_compare(kiln_comparison *comparison, const kiln_infer
     if (rows[0] != rows[1])
         return ki_fail(KILN_ERR_ARGUMENT, "%s: a model of %.0f rows, and one of %.0f", call, rows[0],
                        rows[1]);
+    if (small->digest != large->digest) {
+        ki_fail(KILN_ERR_ARGUMENT, "%s: a model of other targets or weights", call);
+        return ki_hint("both models' statistics on the same rows, with the same target and weights");
+    }
     if (!(degrees > 0))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: a model of %.0f parameters is not within one of %.0f", call,
                        small->parameters, large->parameters);

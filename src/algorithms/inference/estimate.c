@@ -43,8 +43,11 @@ static kiln_status slope_at(double *slope, struct estimate *of, double t) {
     const bool cancelled = report.stopped_by == KILN_STOP_CANCELLED, converged = report.converged;
     kiln_report_free(&report);
     if (cancelled) return ki_fail(KILN_ERR_CANCELLED, "%s: cancelled", call);
-    if (!converged)
-        return ki_fail(KILN_ERR_DATA, "%s: the fit for the parameter %g did not converge", call, exp(t));
+    if (!converged) {
+        ki_fail(KILN_ERR_DATA, "%s: the fit for the parameter %g did not converge", call, exp(t));
+        return ki_hint("more kiln_glm_options.max_iterations, a penalty (kiln_glm_options.l2), or give the "
+                       "parameter");
+    }
     of->options.warm_start = 1;
     const kiln_loss loss = {.kind = KILN_LOSS_GLM,
                             .family = of->options.family,
@@ -125,9 +128,11 @@ static kiln_status find_root(double *root, struct estimate *of, struct bracket *
             side = -1;
         }
     }
-    if (i == STEPS)
-        return ki_fail(KILN_ERR_DATA, "%s: after %d fits the parameter is between %g and %g only", call,
-                       STEPS, exp(bracket->low), exp(bracket->high));
+    if (i == STEPS) {
+        ki_fail(KILN_ERR_DATA, "%s: after %d fits the parameter is between %g and %g only", call, STEPS,
+                exp(bracket->low), exp(bracket->high));
+        return ki_hint("give one between these");
+    }
     *root = t;
 done:
     return status;

@@ -119,6 +119,19 @@ done:
     return status;
 }
 
+kiln_status ki_inference_widen(struct ki_inference_wide *wide, struct ki_arena *arena, const kiln_matrix *X,
+                               const kiln_loss *loss, const kiln_matrix *w, const kiln_matrix *b) {
+    kiln_status status;
+    wide->loss = *loss;
+    const kiln_matrix *const given[] = {X, w, b, loss->y, loss->weights, loss->offset};
+    const kiln_matrix **const made[] = {
+        &wide->X, &wide->w, &wide->b, &wide->loss.y, &wide->loss.weights, &wide->loss.offset};
+    for (int i = 0; i < 6; i++) TRY(ki_information_widen(made[i], arena, given[i]));
+    status = KILN_OK;
+done:
+    return status;
+}
+
 static kiln_status check_groups(const kiln_inference_options *options, const kiln_matrix *X) {
     if (options->errors != KILN_ERRORS_CLUSTER) return KILN_OK;
     if (!options->groups || options->group_count < 1)
@@ -265,70 +278,133 @@ static kiln_status allocate_roots(kiln_inference *made, bool robust) {
     return made->hat && made->root ? KILN_OK : ki_fail_nomem(square, "the covariance of the coefficients");
 }
 
-/* That the columns which the matrix has left out do depend on others. Products with X know twice as many
- * digits: where they say that more columns stand alone, or predictions would change, there are no errors. */
-static kiln_status check_rank(const struct ki_information *of, bool refused) {
+/* That the columns which the matrix has left out do depend on others. Products with X, the user's, know
+ * twice as many digits: where they say that more columns stand alone, or predictions would change, there
+ * are no errors. */
+static kiln_status check_rank(const struct ki_information *of, const kiln_matrix *X, bool refused) {
     kiln_status status;
     struct ki_found_rank found;
+    struct ki_arena arena = {0};
     const int64_t kept = ki_information_count(of) - !of->no_intercept;
+    kiln_matrix *C = NULL;
     if (kept == of->n) return KILN_OK;
-    TRY(ki_find_rank(&found, of->X, of->C, of->no_intercept, &(kiln_control){0}));
-    if (!refused && found.rank <= kept) return KILN_OK;
+    TRY(ki_arena_take(&arena, &C, kiln_matrix_copy(&C, kiln_matrix_device(X), kiln_matrix_type(X), of->C)));
+    TRY(ki_find_rank(&found, X, C, of->no_intercept, &(kiln_control){0}));
+    if (!refused && found.rank <= kept) goto done;
     ki_fail(KILN_ERR_DATA,
             "%s: %lld of %lld columns seem to depend on others in the information matrix, which rows of very "
             "different size have rounded, but they do not",
             call, (long long)(of->n - kept), (long long)of->n);
     status =
-        ki_hint(kiln_matrix_type(of->X) == KILN_F32
+        ki_hint(kiln_matrix_type(X) == KILN_F32
                     ? "--type f64, or leave out rows that are far from all others"
                     : "leave out rows that are far from all others, or columns that nearly depend on others");
 done:
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Copies of the coefficients, from which those of dependent columns are handed on. */
 static kiln_status take_coefficients(kiln_inference *made, const struct ki_information *of,
-                                     const kiln_matrix *w, const kiln_matrix *b) {
+                                     const struct ki_inference_wide *wide, const kiln_matrix *X) {
     kiln_status status;
     const double one = 1;
+    const kiln_matrix *b = wide->b;
     bool refused;
     struct ki_arena arena = {0};
     kiln_matrix *W = ki_arena_model(&arena, of->X, made->n, 1),
                 *constant = b ? ki_arena_model(&arena, of->X, 1, 1) : NULL;
     TRY(arena.status);
-    TRY(kiln_combine(W, &one, w, NULL, NULL));
+    TRY(kiln_combine(W, &one, wide->w, NULL, NULL));
     if (b) TRY(kiln_combine(constant, &one, b, NULL, NULL));
     TRY(ki_information_drop(of, W, constant, &refused));
-    TRY(check_rank(of, refused));
+    TRY(check_rank(of, X, refused));
     TRY(ki_vector_get(made->values, W));
     if (b) TRY(ki_vector_get(made->values + made->n, constant));
 done:
     return ki_arena_free(&arena, status);
 }
 
-static kiln_status infer(kiln_inference *made, const kiln_matrix *w, const kiln_matrix *b,
-                         const kiln_matrix *X, const kiln_loss *loss, const kiln_inference_options *options) {
+/* ---- the distance from the optimum ---- */
+
+/* *square = g^T H^-1 g, g the gradient at the coefficients, U still in of->A; *blur: what its root may be by
+ * rounding of the predictors alone, those of coefficients and data that `unit` is of. */
+static kiln_status measure_gradient(double *square, double *blur, const struct ki_information *of,
+                                    const struct ki_inference_wide *wide, double unit) {
     kiln_status status;
+    const int64_t n = of->n;
+    double value, slope = 0, constant = 0, reach = 0;
+    struct ki_arena arena = {0};
+    double *g = ki_arena_doubles(&arena, n), *w = ki_arena_doubles(&arena, n);
+    kiln_matrix *G = ki_arena_model(&arena, wide->X, n, 1),
+                *gb = wide->b ? ki_arena_model(&arena, wide->X, 1, 1) : NULL;
+    TRY(arena.status);
+    TRY(kiln_loss_gradient(&value, G, gb, NULL, &wide->loss, wide->X, wide->w, wide->b));
+    TRY(ki_vector_get(g, G));
+    TRY(ki_vector_get(w, wide->w));
+    if (gb) TRY(ki_vector_get(&slope, gb));
+    if (gb) TRY(ki_vector_get(&constant, wide->b));
+    for (int64_t j = 0; j < n; j++) {
+        reach += fabs(w[j]) * of->width[j] * sqrt(of->far[j]);
+        g[j] = of->scale[j] > 0 ? (g[j] - slope * of->mean[j]) / of->scale[j] : 0;
+    }
+    *square = ki_information_substitute(of, g, 0) + (gb ? slope * slope / of->weight : 0);
+    *blur = unit * (reach + fabs(constant) * sqrt(gb ? of->weight : 0));
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* In standard errors: of no coefficient, and no combination of some, is it more. */
+static void add_distance(kiln_inference *made, double square, double blur) {
+    const double excess = sqrt(square) - blur;
+    add(made, "distance", excess > 0 ? excess / sqrt(made->dispersion) : excess <= 0 ? 0 : (double)NAN);
+}
+
+/* ---- all of it ---- */
+
+/* A sum over rows of a hash of each (SplitMix64's finaliser), the same in any order: numbers of f64 count as
+ * f32 has them. */
+static uint64_t digest_of(const struct ki_inference_rows *rows) {
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < rows->m; i++) {
+        const float pair[2] = {(float)rows->y[i] + 0.0F, (float)rows->weights[i]};
+        uint64_t hash;
+        if (!(rows->weights[i] > 0)) continue;
+        memcpy(&hash, pair, sizeof hash);
+        hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
+        sum += hash ^ (hash >> 31);
+    }
+    return sum;
+}
+
+static kiln_status infer(kiln_inference *made, const kiln_matrix *X, const struct ki_inference_wide *wide,
+                         const kiln_inference_options *options) {
+    kiln_status status;
+    const double unit = 4 * ki_epsilon(kiln_matrix_type(X));
     struct ki_arena arena = {0};
     struct ki_inference_rows rows;
     struct sums sums;
-    TRY(ki_inference_measure_rows(&rows, &arena, X, loss, w, b));
-    struct ki_information of = {.X = X, .C = rows.C, .no_intercept = !b, .wanted = true};
+    double square = 0, blur = 0, groups = 0;
+    TRY(ki_inference_measure_rows(&rows, &arena, wide->X, &wide->loss, wide->w, wide->b));
+    struct ki_information of = {
+        .X = wide->X, .C = rows.C, .no_intercept = !wide->b, .data = kiln_matrix_type(X), .wanted = true};
     TRY(ki_information_measure(&of, &arena));
     made->parameters = (double)ki_information_count(&of);
-    TRY(take_coefficients(made, &of, w, b));
+    made->digest = digest_of(&rows);
+    TRY(measure_gradient(&square, &blur, &of, wide, unit));
+    TRY(take_coefficients(made, &of, wide, X));
     TRY(allocate_roots(made, options->errors != KILN_ERRORS_MODEL));
     ki_information_invert(&of);
     fill_hat(made, &of);
-    TRY(measure(made, &sums, &rows, X, loss));
+    TRY(measure(made, &sums, &rows, wide->X, &wide->loss));
     made->scale = made->dispersion;
     if (options->errors != KILN_ERRORS_MODEL) {
-        double groups = 0;
-        TRY(ki_inference_sandwich(made, &of, &rows, loss, options, sums.rows, &groups));
+        TRY(ki_inference_sandwich(made, &of, &rows, &wide->loss, options, sums.rows, &groups));
         if (options->errors == KILN_ERRORS_CLUSTER) add(made, "groups", groups);
         if (options->errors == KILN_ERRORS_CLUSTER && isfinite(made->degrees)) made->degrees = groups - 1;
     }
     add(made, "test_degrees", made->degrees);
+    add_distance(made, square, blur);
 done:
     return ki_arena_free(&arena, status);
 }
@@ -339,17 +415,20 @@ kiln_status kiln_inference_of(kiln_inference **made, const kiln_matrix *w, const
     kiln_status status;
     kiln_inference_options own;
     kiln_inference *fresh = NULL;
+    struct ki_inference_wide wide;
+    struct ki_arena arena = {0};
     kiln_loss glm;
     if (!made || !w || !X || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: made, w, X or loss is NULL", call);
     TRY(KI_TAKE(kiln_inference_options, &own, options));
     TRY(ki_inference_loss(&glm, call, loss));
     TRY(check(w, b, X, &glm, &own));
     TRY(ki_glm_check_target(&glm));
+    TRY(ki_inference_widen(&wide, &arena, X, &glm, w, b));
     TRY(allocate(&fresh, X, b));
-    TRY(infer(fresh, w, b, X, &glm, &own));
+    TRY(infer(fresh, X, &wide, &own));
     *made = fresh;
     fresh = NULL;
 done:
     kiln_inference_free(fresh);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -18,6 +18,7 @@ struct kiln_inference {
     kiln_link link;
     double parameter, link_power;
     bool estimated;  /* the dispersion is */
+    uint64_t digest; /* of the targets and weights of rows that count, in any order and either type */
     bool *dependent; /* count */
     struct {
         const char *name;
@@ -34,6 +35,15 @@ struct ki_inference_rows {
     double loss;                            /* the sum of the rows' */
     kiln_matrix *C;                         /* curvature, on the device */
 };
+
+/* A problem as statistics compute with it: in f64, of data of either type. */
+struct ki_inference_wide {
+    const kiln_matrix *X, *w, *b;
+    kiln_loss loss;
+};
+/* Fills wide; w, b and what the loss does not have may be NULL. */
+kiln_status ki_inference_widen(struct ki_inference_wide *wide, struct ki_arena *arena, const kiln_matrix *X,
+                               const kiln_loss *loss, const kiln_matrix *w, const kiln_matrix *b);
 
 /* The loss as that of a generalised linear model. ERR_UNSUPPORTED where it is none. */
 kiln_status ki_inference_loss(kiln_loss *glm, const char *call, const kiln_loss *loss);

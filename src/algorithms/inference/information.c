@@ -3,9 +3,10 @@
  *
  * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the
  * Schur complement of the intercept, without the cancellation that would leave nothing of a column of years.
- * It is scaled to a unit diagonal and factored, A = U^T U; a pivot that is nothing but rounding belongs to a
- * column that depends on those before it. Such a column gets coefficient 0, its part in the predictions goes
- * to those before it: only then are the errors those of the others. */
+ * It is scaled to a unit diagonal and factored, A = U^T U; a pivot that is nothing but rounding, of the sums
+ * or of X's own numbers, belongs to a column that depends on those before it. Such a column gets
+ * coefficient 0, its part in the predictions goes to those before it: only then are the errors those of the
+ * others. */
 #include "algorithms/inference/information.h"
 
 #include "algorithms/cholesky.h"
@@ -13,12 +14,27 @@
 
 enum { PANEL = 8, TILE = 256 }; /* of invert_triangle */
 
+kiln_status ki_information_widen(const kiln_matrix **wide, struct ki_arena *arena, const kiln_matrix *A) {
+    kiln_device_info info = {0};
+    kiln_device *device = kiln_matrix_device(A);
+    kiln_matrix *made = NULL;
+    *wide = A;
+    if (!A || kiln_matrix_type(A) == KILN_F64) return KILN_OK;
+    const kiln_status status = kiln_device_get_info(device, &info);
+    if (status != KILN_OK || !info.has_f64) return status;
+    *wide = NULL;
+    ki_arena_take(arena, &made, kiln_matrix_copy(&made, device, KILN_F64, A));
+    *wide = made;
+    return arena->status;
+}
+
 static kiln_status information_new(struct ki_information *of, struct ki_arena *arena) {
     of->A = ki_arena_room(arena, of->n, (size_t)of->n * sizeof(double));
     of->mean = ki_arena_reals(arena, of->n);
     of->scale = ki_arena_reals(arena, of->n);
     of->width = ki_arena_reals(arena, of->n);
     of->column = ki_arena_doubles(arena, of->n);
+    of->far = ki_arena_doubles(arena, of->n);
     of->panel = ki_arena_room(arena, of->n, PANEL * sizeof(double));
     of->left_out = ki_arena_zeros(arena, of->n, sizeof(bool));
     return arena->status;
@@ -116,14 +132,22 @@ done:
     return ki_arena_free(&arena, status);
 }
 
+/* The type that X's numbers have the digits of. */
+static kiln_type data_of(const struct ki_information *of) {
+    return of->data ? of->data : kiln_matrix_type(of->X);
+}
+
 /* A scaled to a unit diagonal; a column without spread, beside what it has of squares, is constant, or all
- * zero. */
-static void information_scale(struct ki_information *of, double least) {
+ * zero. Of a sparse X the sums are about zero first, and leave as much as they have digits. */
+static void information_scale(struct ki_information *of, double rounding) {
     const int64_t n = of->n;
+    const double flat = ki_flat(data_of(of)) * ki_flat(data_of(of)),
+                 least = kiln_matrix_format(of->X) == KILN_CSR ? fmax(rounding, flat) : flat;
     double *A = of->A;
     for (int64_t i = 0; i < n; i++) {
         const double spread = A[i * n + i], whole = spread + of->weight * of->mean[i] * of->mean[i];
         of->scale[i] = of->width[i] = spread > least * whole ? sqrt(spread) : 0;
+        of->far[i] = of->scale[i] > 0 ? whole / spread : 1;
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) {
@@ -132,15 +156,24 @@ static void information_scale(struct ki_information *of, double least) {
         }
 }
 
-/* A = U^T U of the scaled matrix, a row of zeros for a column that is left out. */
+/* A = U^T U of the scaled matrix, a row of zeros for a column that is left out: nothing is left of it but
+ * rounding of the sums or, where X has more digits than its data, of these, which is that of the columns as
+ * they are. */
 static void information_factor(struct ki_information *of) {
     const int64_t n = of->n;
     const double least = (double)n * 16 * ki_epsilon(kiln_matrix_type(of->X));
-    double *ones = of->column;
+    const bool copied = data_of(of) != kiln_matrix_type(of->X);
+    const double unit = copied ? 2 * ki_epsilon(data_of(of)) : 0;
+    double *scale = of->column;
     information_scale(of, least);
-    for (int64_t i = 0; i < n; i++) ones[i] = 1;
-    struct ki_factorisation factor = {
-        .U = of->A, .size = n, .scale = ones, .part = least, .left_out = of->left_out};
+    for (int64_t i = 0; i < n; i++) scale[i] = copied ? of->far[i] : 1;
+    struct ki_factorisation factor = {.U = of->A,
+                                      .size = n,
+                                      .scale = scale,
+                                      .part = copied ? 0 : least,
+                                      .rounding = fmax(unit * unit, least),
+                                      .room = copied ? of->panel : NULL,
+                                      .left_out = of->left_out};
     while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !of->cancelled)
         of->cancelled = asked_to_stop(of, "factor row", factor.next, n);
     for (int64_t i = 0; i < n; i++) {
@@ -192,7 +225,7 @@ static kiln_status information_take(const struct ki_information *of, kiln_matrix
                                     const double *values, double intercept, bool *refused) {
     kiln_status status;
     const kiln_matrix *X = of->X;
-    const double one = 1, minus_one = -1, digits = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-10;
+    const double one = 1, minus_one = -1, digits = data_of(of) == KILN_F32 ? 1e-4 : 1e-10;
     double former = 0, largest, change;
     struct ki_arena arena = {0};
     kiln_matrix *made = ki_arena_vector(&arena, X, of->n, values),

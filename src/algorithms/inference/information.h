@@ -11,6 +11,7 @@ enum { KI_INFORMATION_COLUMNS = 16384 };
 struct ki_information {
     const kiln_matrix *X, *C; /* C m x 1: the rows' curvatures */
     bool no_intercept;
+    kiln_type data;     /* X is a copy of one of this type; 0: it is not */
     struct ki_run *run; /* counts the passes, and asks whether to stop; NULL: nobody does */
     bool wanted;        /* the user has asked for it, and waits */
 
@@ -22,11 +23,15 @@ struct ki_information {
     double *width;  /* what the scale was before a column was found to depend on others */
     double *panel;  /* several rows of A, of no meaning between calls */
     double *column; /* n, of no meaning between calls */
+    double *far;    /* squares of columns over those about the means */
     bool *left_out; /* columns whose pivot is nothing but rounding */
     double weight;  /* the sum of C */
     bool cancelled; /* he does not want to wait for their number alone */
 };
 
+/* *wide: an arena's copy of A in f64, as what comes of few digits still needs many; A itself where that has
+ * them, or the device computes in f32 alone. NULL passes. */
+kiln_status ki_information_widen(const kiln_matrix **wide, struct ki_arena *arena, const kiln_matrix *A);
 /* The matrix, and U. */
 kiln_status ki_information_measure(struct ki_information *of, struct ki_arena *arena);
 int64_t ki_information_count(const struct ki_information *of); /* parameters, with the intercept */

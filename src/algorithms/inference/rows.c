@@ -125,6 +125,7 @@ kiln_status kiln_inference_residuals(kiln_matrix *R, const kiln_inference *infer
     kiln_status status;
     struct ki_arena arena = {0};
     struct ki_inference_rows rows;
+    struct ki_inference_wide wide;
     kiln_loss glm;
     if (!R || !inference || !X || !loss)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: R, inference, X or loss is NULL", call);
@@ -136,12 +137,13 @@ kiln_status kiln_inference_residuals(kiln_matrix *R, const kiln_inference *infer
     TRY(ki_check_matrix(call, "R", R, X, m, COLUMNS));
     TRY(ki_inference_loss(&glm, call, loss));
     TRY(ki_check_matrix(call, "y", glm.y, X, m, 1));
-    kiln_matrix *W = ki_arena_vector(&arena, X, n, inference->values),
-                *b = intercept ? ki_arena_vector(&arena, X, 1, inference->values + n) : NULL;
+    TRY(ki_inference_widen(&wide, &arena, X, &glm, NULL, NULL));
+    kiln_matrix *W = ki_arena_vector(&arena, wide.X, n, inference->values),
+                *b = intercept ? ki_arena_vector(&arena, wide.X, 1, inference->values + n) : NULL;
     double *square = ki_arena_doubles(&arena, m), *values = ki_arena_doubles(&arena, COLUMNS * m);
     TRY(arena.status);
-    TRY(ki_inference_measure_rows(&rows, &arena, X, &glm, W, b));
-    TRY(ki_inference_squares(square, X, inference->hat, count));
+    TRY(ki_inference_measure_rows(&rows, &arena, wide.X, &wide.loss, W, b));
+    TRY(ki_inference_squares(square, wide.X, inference->hat, count));
     for (int64_t i = 0; i < m; i++) judge_row(values + COLUMNS * i, inference, &rows, i, square[i]);
     TRY(ki_vector_set(R, values));
 done:
@@ -229,6 +231,8 @@ kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference *inferen
     static const char call[] = "kiln_inference_predict";
     enum { COLUMNS = 6 };
     kiln_status status;
+    const kiln_matrix *wide, *added;
+    struct ki_arena arena = {0};
     if (!P || !inference || !X || !(level > 0 && level < 1))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: P, inference or X is NULL, or %g is no level between 0 and 1",
                        call, level);
@@ -237,7 +241,9 @@ kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference *inferen
                        (long long)kiln_matrix_cols(X), (long long)inference->n);
     TRY(ki_check_matrix(call, "P", P, X, kiln_matrix_rows(X), COLUMNS));
     if (offset) TRY(ki_check_matrix(call, "offset", offset, X, kiln_matrix_rows(X), 1));
-    TRY(predict(P, inference, X, offset, kiln_student_quantile(level, inference->degrees)));
+    TRY(ki_information_widen(&wide, &arena, X));
+    TRY(ki_information_widen(&added, &arena, offset));
+    TRY(predict(P, inference, wide, added, kiln_student_quantile(level, inference->degrees)));
 done:
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -74,10 +74,14 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
     struct ki_information of = {.X = glm->X,
                                 .C = newton->C,
                                 .no_intercept = glm->options->no_intercept,
+                                .data = kiln_matrix_type(glm->X),
                                 .run = &newton->run,
                                 .wanted = errors};
     if (takes_own_curvature(&glm->loss)) TRY(expect_curvature(glm));
+    if (errors) TRY(ki_information_widen(&of.X, &arena, glm->X));
+    if (errors) TRY(ki_information_widen(&of.C, &arena, newton->C));
     TRY(ki_information_measure(&of, &arena));
+    of.X = glm->X;
     *parameters = (struct ki_parameters){ki_information_count(&of), of.cancelled ? KI_UNCOUNTED : KI_COUNTED};
     if (!of.cancelled) TRY(information_measure_form(&of, glm));
     if (!errors) goto done;
