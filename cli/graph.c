@@ -46,6 +46,9 @@ int graph_check_format(struct solving *s) {
     const kiln_data *data = s->data;
     const kiln_file_format format = kiln_data_format(data);
     const char *given = run->settings->format;
+    if (run->settings->weight && kiln_option_value(run->verb->name, s->options, "unweighted", KILN_F64) > 0)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
+                         "--weight and --unweighted together");
     if (format != KILN_FILE_LIBSVM || (given && strcmp(given, "auto") != 0)) return 0;
     return fail_with(KILN_ERR_DATA, READING,
                      "--format edges for lines of two vertices and perhaps a weight; --format libsvm if each "

@@ -53,26 +53,46 @@ static void name_index_free(struct name_index *index) {
     free(index->list);
 }
 
+/* What a list of items has that the model does not know: the first of them, and where it stands. */
+struct unknown_items {
+    int64_t count, line, known;
+    char first[101];
+};
+
+/* Such items are recommended to nobody, listed or not; of a list of what may be, some have to be known. */
+static int tell_unknown(const struct recommending *r, const char *path, const struct unknown_items *unknown) {
+    const char *hint =
+        r->columns ? "items are called as in the ratings" : "without names they are numbered from 1";
+    if (!unknown->count) return 0;
+    if (r->wanted->only && !unknown->known)
+        return fail_with(KILN_ERR_DATA, READING, hint, "%s:%lld: the model has no item '%s', nor any other",
+                         path, (long long)unknown->line, unknown->first);
+    say_error("kiln: warning: %s: the model does not know %s, of which the first is '%s' in line %lld", path,
+              text_plural(unknown->count, "item"), unknown->first, (long long)unknown->line);
+    say_error("hint: %s", hint);
+    return 0;
+}
+
 /* A line is an item; blank lines are none. */
 static int take_lines(struct recommending *r, const char *path, FILE *file, const struct name_index *index,
                       unsigned char allowed) {
     char *line = NULL;
     size_t room = 0;
-    int code = 0;
-    for (int64_t number = 1; !code && getline(&line, &room, file) >= 0; number++) {
+    struct unknown_items unknown = {0};
+    for (int64_t number = 1; getline(&line, &room, file) >= 0; number++) {
         line[strcspn(line, "\r\n")] = '\0';
         const int64_t item = name_index_find(index, line);
-        if (item >= 0)
+        if (item >= 0) {
             r->allowed[item] = allowed;
-        else if (line[0])
-            code = fail_with(KILN_ERR_DATA, READING,
-                             r->columns ? "items are called as in the ratings"
-                                        : "without names they are numbered from 1",
-                             "%s:%lld: the model has no item '%.100s'", path, (long long)number, line);
+            unknown.known++;
+        } else if (line[0] && unknown.count++ == 0) {
+            unknown.line = number;
+            snprintf(unknown.first, sizeof unknown.first, "%s", line);
+        }
     }
     free(line);
-    if (!code && ferror(file)) code = fail_with(KILN_ERR_IO, READING, "", "%s cannot be read", path);
-    return code;
+    return ferror(file) ? fail_with(KILN_ERR_IO, READING, "", "%s cannot be read", path)
+                        : tell_unknown(r, path, &unknown);
 }
 
 int recommend_take_items(struct recommending *r) {

@@ -965,6 +965,8 @@ class Ranking(Models):
             self.assertEqual([as_json(verb, table, *more, *CPU)["weighted"]
                               for more in ([], ["--unweighted"])], [True, False])
         for verb, header in (("pagerank", "vertex,rank"), ("hits", "vertex,hub,authority")):
+            self.assertIn("--weight and --unweighted together",
+                          kiln(verb, table, "--unweighted", "--weight", "Weight", *CPU, code=2)[1])
             kiln(verb, self.write("q.csv", 'source,target\n"a, b",c\nc,"a, b"\n'), "--scores",
                  self.path("s.csv"), *CPU)
             lines = open(self.path("s.csv")).read().split("\n")
@@ -1260,6 +1262,13 @@ class Factors(Models):
             self.assertEqual({item["item"] for item in less["items"]}, {f"i{i}" for i in (2, 3, 5, 6, 7, 8)})
         self.assertIn("only:1: the model has no item 'z'", kiln("recommend", model, "--user", "u7", "--only",
                                                                self.write("only", "z\n"), code=3)[1])
+        for option, some, there in (("--exclude", "z\ni1\nu\n", set()), ("--exclude", "z\nu\n", {"i1"}),
+                                    ("--only", "z\ni2\ni3\nu\n", {"i2", "i3"})):
+            out, told = kiln("recommend", model, "--user", "u7", option, self.write("only", some), "--json",
+                             "--quiet", "--top", 9, "--include-seen")
+            self.assertIn("the model does not know 2 items, of which the first is 'z' in line 1", told)
+            items = {item["item"] for item in json.loads(out)["recommendations"][0]["items"]}
+            self.assertEqual(items & {"i1", "i2", "i3"} if "i2" in there else items & {"i1"}, there)
         for refused in (["--pairs"], ["--user", "u7", "--test"], [file, "--test", "--pairs"],
                         ["--user", "u7", "--only", file, "--exclude", file]):
             kiln("recommend", model, *refused, code=2)
