@@ -17,7 +17,10 @@ static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain 
 
 void ki_dense_programs(struct ki_programs *programs, const struct ki_chain *chain) {
     struct ki_plan plan;
-    if (ki_dense_choose(&plan, chain) == KILN_OK) ki_plan_program(programs, &plan, chain);
+    if (ki_dense_multiplies(chain))
+        ki_dense_products_programs(programs, chain);
+    else if (ki_dense_choose(&plan, chain) == KILN_OK)
+        ki_plan_program(programs, &plan, chain);
     if (chain->kind != KI_CHAIN_PLAIN)
         ki_programs_add(programs, "dense", "mmchain_finish", chain->X->type, FINISH_DEFINES(chain));
 }
@@ -66,9 +69,24 @@ done:
     return status;
 }
 
+/* One product of many columns. */
+static kiln_status multiply(const struct ki_chain *chain) {
+    struct ki_plan plan = {.K = chain->k, .C = 1};
+    struct ki_kernel *last = NULL;
+    struct ki_buffer partials;
+    const bool sums = chain->kind == KI_CHAIN_TRANSPOSED;
+    kiln_status status;
+    if (sums) TRY(find_finish(&last, chain));
+    TRY(ki_dense_products(&plan.groups, &partials, chain));
+    if (sums) TRY(finish(&plan, chain, last, &partials, 0));
+done:
+    return status;
+}
+
 kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *forced) {
     struct ki_plan plan;
     kiln_status status = KILN_OK;
+    if (!forced && ki_dense_multiplies(chain)) return multiply(chain);
     if (forced)
         plan = *forced;
     else

@@ -30,6 +30,14 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain);
  * from 30,000 x 1 to 250,000 x 50,000. */
 void ki_offer_general(struct ki_offers *offers);
 
+/* Whether a chain goes through products.cl: one product alone, of more columns of y than a launch of the
+ * variants takes. */
+bool ki_dense_multiplies(const struct ki_chain *chain);
+/* Such a chain: the result, or, TRANSPOSED, `splits` partial ones, partials[split][k][n], in the device's
+ * work space. */
+kiln_status ki_dense_products(int64_t *splits, struct ki_buffer *partials, const struct ki_chain *chain);
+void ki_dense_products_programs(struct ki_programs *programs, const struct ki_chain *chain);
+
 /* ---- what variants share ---- */
 
 enum { KI_UNIT_THREADS = 2048 }; /* that a compute unit holds */
