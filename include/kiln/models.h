@@ -58,6 +58,7 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
  *   lda, gap  mixtures of topics, m x topics       mds  coordinates of new points, m x dimensions
  *   (a model of mds whose text "metric" is there and not "ratio" is refused: ERR_UNSUPPORTED)
+ *   svd, pca  coordinates of rows, m x k
  *   als, sfa  ERR_MODEL: kiln_transform and kiln_recommend take them
  *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
  *   kmeans  m x 2: the number of the nearest centre, and the distance from it (rows scaled to length 1 where
@@ -149,7 +150,8 @@ KILN_API void kiln_report_free(kiln_report *report);
  *           "different"      where centres have none: X's different rows of weight above 0, K at most
  *           "relocated"      times that a centre without rows was moved to a row far from its own
  *           "skipped"        with bounds: the share of the distances that the last start did not measure
- *   mds, als, sfa, lda, gap  as their comments have them (kiln/mds.h, kiln/factors.h, kiln/topics.h) */
+ *   mds, svd, pca, als, sfa, lda, gap  as their comments have them (kiln/mds.h, kiln/svd.h, kiln/factors.h,
+ *   kiln/topics.h) */
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);

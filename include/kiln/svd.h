@@ -64,6 +64,7 @@ KILN_API kiln_status kiln_svd(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, co
                               const kiln_svd_options *options, kiln_report *report);
 
 /* The same with `center`, whatever the options say: principal components. */
+typedef kiln_svd_options kiln_pca_options;
 KILN_API kiln_status kiln_pca(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                               const kiln_svd_options *options, kiln_report *report);
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ._checkpoint import checkpoint
     from ._cluster import KMeans, MiniBatchKMeans
     from ._cv import ElasticNetCV, GeneralizedLinearRegressorCV, LassoCV, LogisticRegressionCV, RidgeCV
+    from ._decomposition import PCA, IncrementalPCA, TruncatedSVD
     from ._encoder import TableEncoder
     from ._factors import NMF, LatentDirichletAllocation
     from ._functions import Half, batch_reduce, batch_scale, mmchain, multiply, sddmm, spmm
@@ -50,6 +51,7 @@ _NAMES = {
     **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV",
                      "GeneralizedLinearRegressorCV"), "_cv"),
     "MDS": "_manifold",
+    **dict.fromkeys(("PCA", "IncrementalPCA", "TruncatedSVD"), "_decomposition"),
     **dict.fromkeys(("enet_path", "lasso_path"), "_path"),
     **dict.fromkeys(("NMF", "LatentDirichletAllocation"), "_factors"),
     **dict.fromkeys(("ALS", "SFA"), "_recommend"),
@@ -69,15 +71,15 @@ _NAMES = {
 
 __all__ = [
     "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "ElasticNet", "ElasticNetCV", "FileError",
-    "GammaRegressor", "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "Inference",
-    "KMeans", "KilnError", "Lasso", "LassoCV", "LatentDirichletAllocation", "LinearRegression", "LinearSVC",
-    "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans",
-    "ModelError", "NMF", "OutOfMemoryError", "PoissonRegressor", "Ratings", "Ridge", "RidgeCV", "SFA",
-    "TableEncoder", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale", "build_kernels",
-    "checkpoint", "coherence", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits",
-    "kernels", "lasso_path", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",
-    "ranking_metrics_at_k", "read", "read_ratings", "results_on_device", "sddmm", "spmm", "to_onnx",
-    "to_sklearn", "train_test_split", "tune",
+    "GammaRegressor", "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "IncrementalPCA",
+    "Inference", "KMeans", "KilnError", "Lasso", "LassoCV", "LatentDirichletAllocation", "LinearRegression",
+    "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix",
+    "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError", "PCA", "PoissonRegressor", "Ratings", "Ridge",
+    "RidgeCV", "SFA", "TableEncoder", "TruncatedSVD", "TweedieRegressor", "UnsupportedError", "batch_reduce",
+    "batch_scale", "build_kernels", "checkpoint", "coherence", "device", "devices", "doctor", "enet_path",
+    "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix", "mmchain", "multiply",
+    "pagerank", "processes", "ranking_metrics_at_k", "read", "read_ratings", "results_on_device", "sddmm",
+    "spmm", "to_onnx", "to_sklearn", "train_test_split", "tune",
 ]
 
 

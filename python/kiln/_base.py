@@ -139,7 +139,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             elif np.ndim(value) == 1:
                 fits = list in self._also.get(name, ())
             else:
-                kind: Any = numbers.Integral if name in _COUNTS else numbers.Real
+                whole = name in _COUNTS and float not in self._also.get(name, ())
+                kind: Any = numbers.Integral if whole else numbers.Real
                 fits = isinstance(value, (kind, np.ndarray))
             if not fits:
                 raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be "
@@ -178,7 +179,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         with speaking(self._vocabulary()):
             made = algorithm_options(self._algorithm, options)
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
-        where = next(operand.device for operand in operands if operand is not None)
+        first = next(operand for operand in operands if operand is not None)
+        where = first.device
         try:
             report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made,
                            verbose=self.verbose, callback=getattr(self, "callback", None),
@@ -187,7 +189,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         except DataError as error:
             error.args = (with_names(str(error), getattr(self, "feature_names_in_", None)),)
             raise
-        single = operands[0] is not None and operands[0].dtype == np.float32
+        single = first.dtype == np.float32
         self._keep_report(report, single)
         given = {name: True for name in GIVEN if options.get(name)}
         # what save() tells is put into words there

@@ -46,6 +46,11 @@ EXAMPLES = {
                                 ">>> len(set(model.predict(X).tolist()))", "2"),
     "MDS": _session(f">>> {_GROUPS}", ">>> model = kiln.MDS(2).fit(X)", ">>> bool(model.stress_ < 1e-12)",
                     "True"),
+    **{name: _session(f">>> {_GROUPS}", f">>> model = kiln.{call}.fit(X)",
+                      ">>> np.round(np.abs(model.components_), 2).tolist()", printed)
+       for name, call, printed in (("TruncatedSVD", "TruncatedSVD(1)", "[[0.73, 0.69]]"),
+                                   ("PCA", "PCA(1)", "[[0.75, 0.67]]"),
+                                   ("IncrementalPCA", "IncrementalPCA(1)", "[[0.75, 0.67]]"))},
     "ALS": _session(">>> from scipy.sparse import csr_matrix",
                     ">>> ratings = csr_matrix([[5.0, 4, 0], [4, 0, 1], [0, 2, 5]])",
                     ">>> model = kiln.ALS(2, random_state=0).fit(ratings)",

@@ -72,6 +72,19 @@ refit | bool | Whether the best is trained on all rows.
 eps | float | The smallest alpha over the largest, where the list is made.
 MDS.eps | float or None | When to stop: an iteration lowers the stress by at most this share. None: the
     library's default.
+TruncatedSVD.tol, PCA.tol | float | When to stop: the largest of ||X v - s u|| and ||X^T u - s v|| over the
+    largest s. 0: 1e-8 of float64, 1e-5 of float32.
+TruncatedSVD.n_components | int | How many singular values and vectors.
+PCA.n_components | int, float, "mle" or None | How many components, or what share of the variance they have to
+    explain; None: all.
+IncrementalPCA.n_components | int or None | How many components. None: as many as the first batch allows.
+IncrementalPCA.batch_size | int or None | The rows of a batch. None: 5 times the columns.
+TruncatedSVD.standardize, PCA.standardize | bool | Whether columns are divided by their standard deviations.
+TruncatedSVD.algorithm | str | "randomized" or "arpack": taken and changes nothing.
+svd_solver | str | "covariance_eigh" goes by the Gram matrix first; scikit-learn's other names mean "auto".
+whiten | bool | Whether coordinates are divided by their standard deviations.
+n_iter, n_oversamples, power_iteration_normalizer, iterated_power, PCA.copy, IncrementalPCA.copy | any | Taken
+    and changes nothing, so that scripts for scikit-learn run.
 store_cv_results | bool | Whether cv_results_ is kept, with cv=None.
 alpha_per_target | bool | Whether each target has an alpha of its own.
 use_legacy_attributes | bool | False, the one there is.
@@ -253,6 +266,10 @@ ElasticNetCV | - | mse_path_
 KMeans | - | cluster_centers_, labels_, inertia_
 MiniBatchKMeans | - | n_steps_
 MDS | - | embedding_, stress_, stress_1_, point_stress_, dissimilarity_matrix_
+_Axes | - | components_, singular_values_, explained_variance_, explained_variance_ratio_, scale_
+_Principal | - | mean_, noise_variance_, n_components_
+PCA | - | n_samples_
+IncrementalPCA | - | var_, n_samples_seen_, batch_size_
 _Recommender | - | row_factors_, column_factors_, row_biases_, column_biases_, mean_, l2_, user_names_,
     item_names_
 _Topics | - | components_
@@ -317,6 +334,19 @@ labels_ | array of shape (n_samples,) | The nearest centre of each row.
 inertia_ | float | The sum of squared distances of the rows from their nearest centres.
 n_steps_ | int | Batches so far.
 embedding_ | array of shape (n_samples, n_components) | The layout.
+_Axes.components_ | array of shape (n_components, n_features) | The right singular vectors, or axes; the
+    largest entry of each is positive.
+singular_values_ | array of shape (n_components,) | The singular values, from the largest.
+explained_variance_ | array of shape (n_components,) | The variance of the rows' coordinates.
+explained_variance_ratio_ | array of shape (n_components,) | The same over the variance of all columns.
+scale_ | array of shape (n_features,), or None | What columns are divided by, with standardize=True.
+_Axes.mean_ | array of shape (n_features,) | The columns' means.
+noise_variance_ | float | The mean of the variances that the components leave out.
+_Axes.n_components_ | int | How many components.
+n_samples_ | int | The rows of X.
+var_ | array of shape (n_features,) | The columns' variances.
+n_samples_seen_ | int | The rows so far.
+batch_size_ | int | The rows of a batch.
 stress_ | float | The sum of squared differences over the pairs, or Stress-1 (normalized_stress).
 stress_1_ | float | Stress-1.
 point_stress_ | array of shape (n_samples,) | The stress of each point.

@@ -146,7 +146,8 @@ class _File:
         said = self._json("report")
         if not said:
             return
-        objective = next((float(said.pop(name)) for name in ("objective", "inertia", "stress", "bound")
+        objective = next((float(said.pop(name)) for name in ("objective", "inertia", "stress", "bound",
+                                                                  "squares")
                           if said.get(name) is not None), math.nan)
         gap, certificate = said.pop("optimality_gap", None), said.pop("certificate", None) or ""
         known = {name: said.pop(name, None) for name in ("converged", "stopped_by", "iterations", "solver",
@@ -312,6 +313,25 @@ def _make_mds(file: _File) -> Any:
     return estimator
 
 
+def _make_svd(file: _File) -> Any:
+    V, mean = file.tensors["V"], file.tensors.get("mean")
+    scale = file.tensors.get("deviation")
+    estimator = file.make("TruncatedSVD" if mean is None else "PCA", n_components=V.shape[1],
+                          standardize=scale is not None)
+    variance = file.tensors.get("variance")
+    estimator.components_, estimator.singular_values_ = np.ascontiguousarray(V.T), file.tensors["s"][:, 0]
+    estimator.scale_ = None if scale is None else scale[:, 0]
+    if variance is not None:
+        estimator._variance = estimator.explained_variance_ = variance[:, 0]
+    if variance is not None and "total" in file.tensors:
+        estimator._total = float(file.tensors["total"][0, 0])
+        estimator.explained_variance_ratio_ = variance[:, 0] / file.tensors["total"][0, 0]
+    if mean is not None:
+        estimator.mean_, estimator.n_components_ = mean[:, 0], V.shape[1]
+    estimator.n_features_in_ = len(V)
+    return estimator
+
+
 def _sized(estimator: Any, file: _File, factors: int) -> Any:
     estimator.n_features_in_, estimator._n_features_out = len(file.tensors["B"]), factors
     return estimator
@@ -368,4 +388,4 @@ def _make_lda(file: _File) -> Any:
 
 _MAKERS = {"linreg": _make_linreg, "logreg": _make_logreg, "glm": _make_glm, "svm": _make_svm,
            "kmeans": _make_kmeans, "mds": _make_mds, "als": _make_als, "sfa": _make_sfa, "gap": _make_gap,
-           "lda": _make_lda}
+           "lda": _make_lda, "svd": _make_svd, "pca": _make_svd}

@@ -23,7 +23,7 @@ from ._library import ArgumentError, UnsupportedError, lib, text
 _HOW = {"tol", "eps", "max_iter", "solver", "verbose"}
 # fitted attributes that scikit-learn's classes do not have
 _OWN = {"device_", "converged_", "objective_", "optimality_gap_", "report_", "standard_errors_",
-        "intercept_error_", "stress_1_", "point_stress_"}
+        "intercept_error_", "stress_1_", "point_stress_", "scale_"}
 _PROPERTIES = ("doc_topic_prior_", "topic_word_prior_", "exp_dirichlet_component_")
 _POWERS = {"gaussian": 0.0, "poisson": 1.0, "gamma": 2.0, "inverse-gaussian": 3.0}
 
@@ -119,6 +119,20 @@ def _give_topics(theirs: Any, ours: Any) -> None:
     theirs.random_state_ = check_random_state(ours.random_state)
 
 
+def _wanted_axes(model: Any) -> dict[str, Any]:
+    if getattr(model, "standardize", False):
+        raise UnsupportedError(f"scikit-learn's {type(model).__name__} has no standardize: put a "
+                               "StandardScaler before it.")
+    return {}
+
+
+def _take_axes(ours: Any, theirs: Any) -> None:
+    """The variance as a model's file has it; of a TruncatedSVD the rows are not known."""
+    ours._variance = ours.explained_variance_
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ours._total = float(np.divide(ours.explained_variance_[0], ours.explained_variance_ratio_[0]))
+
+
 def _take_parts(ours: Any, theirs: Any) -> None:
     ours._n_features_out = len(theirs.components_)
     ours._rows = None  # which scikit-learn does not keep
@@ -148,6 +162,8 @@ _TABLE: dict[str, _Row] = {
     "NMF": _Row("decomposition", give=_give_parts, take=_take_parts),
     "LatentDirichletAllocation": _Row("decomposition", give=_give_topics, take=_take_topics),
     "MDS": _Row("manifold", _scaling, take=_take_layout),
+    **dict.fromkeys(("PCA", "IncrementalPCA", "TruncatedSVD"),
+                    _Row("decomposition", _wanted_axes, take=_take_axes)),
 }
 
 

@@ -9,7 +9,8 @@ from typing import Any, Mapping
 from ._library import lib, text
 from ._solve import Report
 
-_OBJECTIVES = {"kmeans": "inertia", "mds": "stress", "lda": "bound"}  # what the tool calls it
+# what the tool calls it
+_OBJECTIVES = {"kmeans": "inertia", "mds": "stress", "lda": "bound", "svd": "squares", "pca": "squares"}
 _LINEAR = {"linreg", "logreg", "glm", "svm"}
 _METRICS = {"linreg": ("r2", "rss", "rank"), "glm": ("null_deviance", "dispersion", "aic", "parameters",
                                                      "parameters_at_most")}

@@ -89,7 +89,7 @@ def fitted():
     more = {"RidgeCV": {"store_cv_results": True}, "LogisticRegressionCV": {"cv": 3},
             "KMeans": {"n_clusters": 2},
             "MiniBatchKMeans": {"n_clusters": 2}, "NMF": few, "LatentDirichletAllocation": few,
-            "MDS": {"metric": "manhattan"}}
+            "MDS": {"metric": "manhattan"}, "PCA": few}
     classes = {"LogisticRegression", "LogisticRegressionCV", "LinearSVC"}
     return {name: ours(device="cpu", **more.get(name, {})).fit(X, y > y.median() if name in classes else y)
             for name, _, ours in pairs()}

@@ -36,6 +36,8 @@ CASES = {
                  ("g.edges", ["--damping", "1"], lambda d: kiln.pagerank(d.graph, damping=1, **CPU))),
     "hits": (("g.edges", [], lambda d: kiln.hits(d.graph, **CPU)), None),
     "kmeans": (None, ("X.npy", ["-k", "3"], lambda d: kiln.KMeans(3, **CPU).fit(d.X))),
+    "svd": (None, ("X.npy", ["-k", "2"], lambda d: kiln.TruncatedSVD(2, **CPU).fit(d.X))),
+    "pca": (None, ("X.npy", ["-k", "2"], lambda d: kiln.PCA(2, **CPU).fit(d.X))),
     "als": (None, ("R.npz", ["--factors", "2", "--l2", "1"],
                    lambda d: kiln.ALS(2, l2=1, **CPU).fit(d.ratings))),
     "sfa": (None, ("R.npz", ["--factors", "2", "--l2", "1"],

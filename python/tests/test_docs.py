@@ -84,7 +84,8 @@ def test_pages_run(page, place):
 
 
 PAGE_OF = {"linear": ("linreg", "logreg", "glm", "svm"), "kmeans": ("kmeans",), "mds": ("mds",),
-           "pagerank": ("pagerank",), "hits": ("hits",), "factors": ("als", "sfa"), "topics": ("lda", "gap")}
+           "pagerank": ("pagerank",), "hits": ("hits",), "factors": ("als", "sfa"), "topics": ("lda", "gap"),
+           "svd": ("svd", "pca")}
 
 
 @pytest.mark.parametrize("page", PAGE_OF)

@@ -17,7 +17,8 @@ MANY = RNG.normal(size=(10000, 3))
 METHODS = ("decision_function", "predict_proba", "predict", "transform")
 # what scikit-learn has no class of: a word of the reason
 REFUSED = {"ALS": "no class", "SFA": "no class", "prior='gamma'": "prior", "binomial": "family",
-           "negative": "family", "offset": "offset", "learn_alpha": "one prior"}
+           "negative": "family", "PCA(n_components=0.5, s": "StandardScaler",
+           "TruncatedSVD(s": "StandardScaler", "offset": "offset", "learn_alpha": "one prior"}
 # iterations of scikit-learn's own that end elsewhere: how far apart transforms may be, of their largest value
 LOOSE = {"NMF": 0.02, "LatentDirichletAllocation": 0.05}
 QUIET = pytest.mark.filterwarnings("ignore")

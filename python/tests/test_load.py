@@ -53,7 +53,7 @@ def test_loaded_as_it_was_saved(dtype, tool, tmp_path):
 def test_the_tool_predicts_what_python_predicts(tool, tmp_path):
     for fit in FITS:
         model = trained(fit)
-        if type(model).__name__ in ("ALS", "SFA", "MDS", "NMF", "LatentDirichletAllocation") or fit[3]:
+        if not hasattr(model, "predict") or type(model).__name__ in ("ALS", "SFA") or fit[3]:
             continue
         model.save(tmp_path / "m.kiln")
         np.save(tmp_path / "X.npy", fit[1])

@@ -1,0 +1,242 @@
+"""TruncatedSVD, PCA and IncrementalPCA against constructed spectra, NumPy, SciPy and scikit-learn."""
+import os
+import pathlib
+import pickle
+import subprocess
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.decomposition
+from conftest import ROOT
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import kiln
+
+CPU = {"device": "cpu"}
+DIGITS = load_digits().data
+REAL = pathlib.Path(os.environ.get("KILN_SHARED", ROOT.parent / "shared")) / "data"
+
+
+def of_spectrum(rows, columns, values, seed=0):
+    """A matrix with these singular values, and its vectors."""
+    rng = np.random.default_rng(seed)
+    U = np.linalg.qr(rng.normal(size=(rows, len(values))))[0]
+    V = np.linalg.qr(rng.normal(size=(columns, len(values))))[0]
+    return U * values @ V.T, V
+
+
+def residual(model, A):
+    """The largest of ||A v - s u|| and ||A^T u - s v|| over the largest s, with the best u of each v."""
+    A, V, s = (x.astype(np.float64) for x in (A, model.components_.T, model.singular_values_))
+    far = 0.0
+    for v, value in zip(V.T, s):
+        image = A @ v
+        u = image / np.linalg.norm(image) if value > 0 else image
+        far = max(far, np.linalg.norm(image - value * u), np.linalg.norm(A.T @ u - value * v))
+    return far / s[0]
+
+
+SPECTRA = {
+    "falling": 0.7 ** np.arange(20),
+    "several alike": np.array([5.0, 5, 5, 4, 4, 1, 1, 1, 1, 0.1]),
+    "close": 1 + 1e-7 * np.arange(12)[::-1],
+    "one huge": np.array([1e8, 1, 0.9, 0.8, 0.7, 0.6]),
+    "of rank 3": np.array([3.0, 2, 1, 0, 0, 0]),
+    "small": 1e-150 * np.array([9.0, 7, 5, 3, 1]),
+    "large": 1e150 * np.array([9.0, 7, 5, 3, 1]),
+}
+
+
+@pytest.mark.parametrize("shape", [(400, 40), (40, 400), (64, 64)])
+@pytest.mark.parametrize("name", list(SPECTRA))
+def test_singular_values_that_are_known(name, shape):
+    values = SPECTRA[name]
+    X, V = of_spectrum(*shape, values)
+    tol = 1e-14 if name == "one huge" else 0.0  # of the largest, which is 1e8 times the others
+    model = kiln.TruncatedSVD(4, tol=tol, **CPU).fit(X)
+    assert model.converged_ or tol
+    np.testing.assert_allclose(model.singular_values_, values[:4], atol=1e-14 * len(X) * values[0])
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
+    inside = model.components_ @ V[:, values >= values[3]]  # of what has these values, any basis
+    rank = int((values[:4] > 0).sum())
+    assert np.linalg.norm(inside[:rank]) ** 2 == pytest.approx(rank, abs=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_truncated_as_scikit_learn_has_it(k, form, dtype):
+    X = DIGITS.astype(dtype)
+    ours = kiln.TruncatedSVD(k, **CPU).fit(form(X))
+    theirs = sklearn.decomposition.TruncatedSVD(k, algorithm="arpack").fit(DIGITS)
+    loose = 1e-9 if dtype == np.float64 else 2e-4
+    assert ours.components_.dtype == ours.transform(form(X)).dtype == dtype
+    assert residual(ours, X) <= (1e-8 if dtype == np.float64 else 1e-5)
+    for name in ("singular_values_", "explained_variance_", "explained_variance_ratio_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=loose, err_msg=name)
+    np.testing.assert_allclose(ours.components_, theirs.components_, atol=10 * loose)
+    np.testing.assert_allclose(ours.fit_transform(form(X)), theirs.transform(DIGITS), atol=600 * loose)
+    np.testing.assert_allclose(ours.inverse_transform(ours.transform(form(X))),
+                               theirs.inverse_transform(theirs.transform(DIGITS)), atol=600 * loose)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("k", [2, 30, None, 0.8, 0.999])
+@pytest.mark.parametrize("whiten", [False, True])
+def test_components_as_scikit_learn_has_them(k, whiten, form, dtype):
+    X = DIGITS.astype(dtype)
+    ours = kiln.PCA(k, whiten=whiten, **CPU).fit(form(X))
+    theirs = sklearn.decomposition.PCA(k, whiten=whiten, svd_solver="full").fit(DIGITS)
+    loose = 1e-9 if dtype == np.float64 else 3e-4
+    assert ours.n_components_ == theirs.n_components_ and ours.n_samples_ == theirs.n_samples_
+    for name in ("explained_variance_", "explained_variance_ratio_", "noise_variance_", "mean_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=loose,
+                                   atol=loose * theirs.explained_variance_[0], err_msg=name)
+    sure = theirs.explained_variance_ > 0.1
+    np.testing.assert_allclose(ours.components_[sure], theirs.components_[sure], atol=20 * loose)
+    found, wanted = ours.transform(form(X)), theirs.transform(DIGITS)
+    np.testing.assert_allclose(found[:, sure], wanted[:, sure], atol=600 * loose)
+    np.testing.assert_allclose(ours.inverse_transform(wanted), theirs.inverse_transform(wanted),
+                               atol=600 * loose)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_the_gaussian_of_the_components(form):
+    X = DIGITS[:, 1:30]
+    for k in (3, 10, 28):
+        ours, theirs = (kind(k, svd_solver="full", **more).fit(X) for kind, more in
+                        ((kiln.PCA, CPU), (sklearn.decomposition.PCA, {})))
+        np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), atol=1e-11)
+        np.testing.assert_allclose(ours.get_precision(), theirs.get_precision(), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(ours.score_samples(form(X)), theirs.score_samples(X), rtol=1e-6)
+        assert ours.score(form(X)) == pytest.approx(theirs.score(X), rel=1e-8)
+
+
+def test_minka():
+    assert (kiln.PCA("mle", **CPU).fit(DIGITS).n_components_
+            == sklearn.decomposition.PCA("mle", svd_solver="full").fit(DIGITS).n_components_)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3, 1e7])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_columns_far_from_zero(shift, standardize):
+    """Against the singular values in long double's digits: of X whose means are taken off exactly."""
+    rng = np.random.default_rng(1)
+    A = rng.integers(-50, 50, size=(200, 6)).astype(np.float64)
+    ours = kiln.PCA(6, standardize=standardize, **CPU).fit(A + shift)
+    centred = A - A.mean(axis=0)
+    centred = centred / centred.std(axis=0) if standardize else centred
+    np.testing.assert_allclose(ours.singular_values_, np.linalg.svd(centred, compute_uv=False), rtol=1e-9)
+    np.testing.assert_allclose(ours.mean_, A.mean(axis=0) + shift, rtol=1e-14)
+
+
+@pytest.mark.parametrize("batch", [100, 250, None])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_batches(batch, form):
+    ours = kiln.IncrementalPCA(10, batch_size=batch, **CPU).fit(form(DIGITS))
+    theirs = sklearn.decomposition.IncrementalPCA(10, batch_size=batch).fit(DIGITS)
+    for name in ("singular_values_", "explained_variance_", "explained_variance_ratio_", "noise_variance_",
+                 "mean_", "var_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-12,
+                                   err_msg=name)
+    np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-7)
+    assert (ours.batch_size_, ours.n_samples_seen_) == (theirs.batch_size_, theirs.n_samples_seen_)
+    by_hand = kiln.IncrementalPCA(10, **CPU)
+    for first in range(0, len(DIGITS), 300):
+        by_hand.partial_fit(DIGITS[first:first + 300])
+    whole = kiln.PCA(10, **CPU).fit(DIGITS)
+    np.testing.assert_allclose(by_hand.explained_variance_[:3], whole.explained_variance_[:3], rtol=1e-2)
+
+
+def test_all_components_of_batches_are_exact():
+    ours = kiln.IncrementalPCA(batch_size=200, **CPU).fit(DIGITS)
+    whole = kiln.PCA(**CPU).fit(DIGITS)
+    np.testing.assert_allclose(ours.explained_variance_, whole.explained_variance_, atol=1e-10)
+
+
+def test_batches_are_saved(tmp_path):
+    """What a file of batches does not claim `kiln verify` cannot judge."""
+    model = kiln.IncrementalPCA(5, batch_size=200, **CPU).fit(DIGITS)
+    model.save(tmp_path / "m.kiln")
+    loaded = kiln.load(tmp_path / "m.kiln")
+    np.testing.assert_array_equal(loaded.transform(DIGITS), model.transform(DIGITS))
+    theirs = model.to_sklearn()
+    np.testing.assert_allclose(theirs.transform(DIGITS), model.transform(DIGITS), atol=1e-10)
+    loaded.partial_fit(DIGITS[:300]), theirs.partial_fit(DIGITS[:300])
+    np.testing.assert_allclose(loaded.explained_variance_, theirs.explained_variance_, rtol=1e-8)
+
+
+def test_edits_of_components_count():
+    model = kiln.PCA(2, **CPU).fit(DIGITS)
+    before = model.transform(DIGITS)
+    model.components_ = -model.components_
+    np.testing.assert_allclose(model.transform(DIGITS), -before, atol=1e-10)
+
+
+def test_as_steps_of_others():
+    y = load_digits().target
+    search = GridSearchCV(make_pipeline(kiln.PCA(**CPU), kiln.LogisticRegression(max_iter=50, **CPU)),
+                          {"pca__n_components": [4, 20]}, cv=2).fit(DIGITS, y)
+    assert search.best_params_ == {"pca__n_components": 20}
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(again.predict(DIGITS), search.predict(DIGITS))
+
+
+@pytest.mark.parametrize("model", [kiln.PCA(3, **CPU), kiln.PCA(3, standardize=True, **CPU),
+                                   kiln.TruncatedSVD(3, **CPU)], ids=repr)
+def test_the_tool_gives_the_same_coordinates(model, tool, tmp_path):
+    X = DIGITS[:, 1:20]
+    model.fit(X).save(tmp_path / "m.kiln")
+    np.save(tmp_path / "X.npy", X)
+    subprocess.run([tool, "predict", tmp_path / "m.kiln", tmp_path / "X.npy", "-q", "-o",
+                    tmp_path / "p.npy"], check=True)
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), model.transform(X), rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("model, data, message", [
+    (kiln.PCA(0, **CPU), DIGITS, "at least 1"), (kiln.PCA(1.5, **CPU), DIGITS, "between 1 and"),
+    (kiln.PCA(65, **CPU), DIGITS, "between 1 and"), (kiln.PCA("most", **CPU), DIGITS, "must be a"),
+    (kiln.PCA("mle", **CPU), DIGITS[:10], "n_samples >= n_features"),
+    (kiln.PCA(svd_solver="best", **CPU), DIGITS, "'svd_solver' parameter of PCA"),
+    (kiln.TruncatedSVD(65, **CPU), DIGITS, "n_components"),
+    (kiln.TruncatedSVD(0, **CPU), DIGITS, "at least 1"),
+    (kiln.TruncatedSVD(algorithm="best", **CPU), DIGITS, "'algorithm' parameter"),
+    (kiln.IncrementalPCA(65, **CPU), DIGITS, "n_components=65"),
+    (kiln.IncrementalPCA(20, **CPU), DIGITS[:10], "n_components=20")], ids=str)
+def test_what_is_refused(model, data, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(data)
+
+
+def test_a_limit_is_said():
+    X = of_spectrum(300, 200, 1 + 1e-9 * np.arange(100)[::-1])[0]
+    with pytest.warns(UserWarning, match="did not converge"):
+        assert not kiln.TruncatedSVD(5, max_iter=1, tol=1e-14, **CPU).fit(X).converged_
+
+
+def real(name, **options):
+    path = REAL / name
+    if not path.exists():
+        pytest.skip(f"{name} is not here: it is of the data sets that the project may not ship")
+    return kiln.read(path, device="cpu", **options).X
+
+
+@pytest.mark.parametrize("name, k", [("bow/docword.kos.txt.gz", 20), ("libsvm/a9a.gz", 15),
+                                     ("ratings/ml-100k.u.data.gz", 25)])
+def test_real_data(name, k):
+    from scipy.sparse.linalg import svds
+
+    host = real(name, format="ratings" if "ratings" in name else None).numpy()
+    assert sp.issparse(host)
+    model = kiln.TruncatedSVD(k, **CPU).fit(host)
+    values = svds(host.astype(np.float64), k, tol=1e-12, return_singular_vectors=False)
+    np.testing.assert_allclose(model.singular_values_, np.sort(values)[::-1], rtol=1e-9)
+    assert residual(model, host) <= 1e-8
+    centred = kiln.PCA(k, **CPU).fit(host)
+    theirs = sklearn.decomposition.PCA(k, svd_solver="arpack", tol=1e-12).fit(host)
+    np.testing.assert_allclose(centred.explained_variance_, theirs.explained_variance_, rtol=1e-8)
+    np.testing.assert_allclose(centred.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-8)
