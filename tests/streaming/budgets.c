@@ -220,7 +220,7 @@ static void with_budgets(kiln_format format, kiln_type type) {
     live(&plenty, format, type, 0, &without, &bytes);
     assert_int_equal(without.panels, 0);
     assert_int_equal(without.evictions, 0);
-    static const int percent[] = {400, 105, 100, 50, 20};
+    static const int percent[] = {400, 105, 100, 50, 25};
     for (size_t i = 0; i < sizeof percent / sizeof *percent; i++) {
         const int64_t budget = bytes * percent[i] / 100;
         live(&little, format, type, budget, &with, &bytes);
@@ -233,7 +233,7 @@ static void with_budgets(kiln_format format, kiln_type type) {
         assert_true(with.memory_peak <= budget);
         if (percent[i] <= 100)
             assert_true(with.panels > 0 && with.panel_bytes > 0 && with.panel_bytes < with.bytes_up);
-        if (percent[i] == 105 || percent[i] == 20) assert_true(with.evictions > 0);
+        if (percent[i] == 105 || percent[i] == 25) assert_true(with.evictions > 0);
         free(little.results);
     }
     free(plenty.results);
