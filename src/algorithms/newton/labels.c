@@ -1,12 +1,19 @@
 /* Class labels: the distinct values of y in ascending order, found by insertion into a short sorted list.
- * Rows look their class up by bisection, after a guess: that it is the class of the row before. */
+ * Rows look their class up by bisection, after a guess: that it is the class of the row before. Small whole
+ * numbers, as most labels are, go by a table: bisection takes 20 ns a row, as no processor guesses its way. */
 #include "algorithms/newton/labels.h"
 
 #include "ops/vectors/reduce.h"
 
 /* By default no more classes: a y with more values is no label, nor is one with more than a few that are
  * not all whole numbers, as the prices of houses. */
-enum { CLASSES = 65536, FRACTIONS = 64 };
+enum { CLASSES = 65536, FRACTIONS = 64, CODES = 4096 };
+
+/* A label's place in a table of CODES, -1 where it has none. */
+static inline int code_of(double value) {
+    const int code = value >= 0 && value < CODES ? (int)value : -1;
+    return code == value ? code : -1;
+}
 
 /* The place of value among the ascending ones; *found tells whether it is there. */
 static int64_t place_of(const double *values, int64_t count, double value, bool *found) {
@@ -29,10 +36,12 @@ static kiln_status labels_distinct(double **values, int64_t *count, struct ki_ar
     limit = ki_min(usual ? CLASSES : limit, ki_max(rows, 1));
     double *list = ki_arena_doubles(arena, limit + 1);
     int64_t length = 0;
-    bool found;
+    bool found, known[CODES] = {false};
     if (!list) return arena->status;
     for (int64_t i = 0; i < rows && length <= limit; i++) {
-        if (i > 0 && y[i] == y[i - 1]) continue;
+        const int code = code_of(y[i]);
+        if (code >= 0 ? known[code] : i > 0 && y[i] == y[i - 1]) continue;
+        if (code >= 0) known[code] = true;
         if (!isfinite(y[i]))
             return ki_fail(KILN_ERR_DATA, "row %lld of y is %g, which is no class label (rows count from 0)",
                            (long long)i, y[i]);
@@ -60,12 +69,18 @@ static kiln_status labels_get(double **values, struct ki_arena *arena, const kil
 
 static kiln_status labels_look_up(struct ki_labels *labels, struct ki_arena *arena, const double *y) {
     bool found;
+    int32_t places[CODES] = {0};
     labels->of = ki_arena_room(arena, labels->rows, sizeof *labels->of);
     if (!labels->of) return arena->status;
-    for (int64_t i = 0; i < labels->rows; i++)
-        labels->of[i] = i > 0 && y[i] == y[i - 1]
+    for (int64_t c = 0; c < labels->count; c++)
+        if (code_of(labels->values[c]) >= 0) places[code_of(labels->values[c])] = (int32_t)c;
+    for (int64_t i = 0; i < labels->rows; i++) {
+        const int code = code_of(y[i]);
+        labels->of[i] = code >= 0 ? places[code]
+                        : i > 0 && y[i] == y[i - 1]
                             ? labels->of[i - 1]
                             : (int32_t)place_of(labels->values, labels->count, y[i], &found);
+    }
     return KILN_OK;
 }
 
