@@ -350,7 +350,7 @@ const struct option *option_for(const struct command *command, const char *name)
 /* Which verbs take an option that this one does not, if they are so few that somebody may look for one of
  * them. */
 static bool refuse(struct parser *parser, const char *name) {
-    enum { FEW = 8 };
+    enum { FEW = 12 };
     struct usage_problem *problem = parser->problem;
     char list[sizeof problem->hint - 40] = "";
     size_t used = 0;

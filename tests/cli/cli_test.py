@@ -785,13 +785,12 @@ class Machine(Case):
         self.assertIn("--map", error["error"]["hint"])
         points = self.path("points.npz")
         kiln("convert", FLIGHTS, points)
-        for case, code in ((["kmeans", points, "-k", 2, "--memory", "64K"], 6),
-                           (["kmeans", points, "-k", 2, "--map"], 2)):
+        for case, code in ((["mds", points, "--memory", "64K"], 6), (["mds", points, "--map"], 2)):
             # a verb without --map, whose hints know that
             error = as_json(*case, "--device", "cpu", code=code)["error"]
             self.assertEqual("--map" in error["hint"], code == 2)
-        self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, predict, evaluate",
-                      error["hint"])
+        self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, pagerank, kmeans, predict, "
+                      "evaluate", error["hint"])
         data, targets = self.path("budget.npz"), self.path("budget.npy")  # which helps
         kiln("convert", FLIGHTS, data, "--target", "arr_delay", "--targets-to", targets)
         result = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "2M",

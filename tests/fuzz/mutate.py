@@ -598,7 +598,7 @@ def begin_checkpoints(run, data):
                       ["als", data["ratings"], "--factors", "2"],
                       ["als", data["rated"], "--factors", "2", "--solver", "ccd"],
                       ["sfa", data["rated"], "--factors", "2"],
-                      ["svd", data["spread"], "-k", "2"], ["pca", data["points"], "-k", "1", "--scale"],
+                      ["svd", data["broad"], "-k", "2"], ["pca", data["broad"], "-k", "1", "--scale"],
                       ["lda", data["words"], "-k", "2", "--learn-alpha"],
                       ["lda", data["words"], "-k", "2", "--batch", "2"], ["gap", data["words"], "-k", "2"]):
         path = run.path("begun.ckpt")
@@ -623,6 +623,10 @@ def begin_models(run):
     # K-Means needs more than two iterations here, whatever rows it starts from.
     spread = run.write("spread.csv", ("a,b,c\n" + "".join(f"{i * i % 97},{i * i * i % 89},{i % 83}\n"
                                                           for i in range(200))).encode())
+    # Two iterations know 32 of its 60 columns.
+    broad = run.write("broad.csv", "".join(
+        ",".join(str((i * i * j + 7 * i * j * j + i) % 101) for j in range(60)) + "\n"
+        for i in range(120)).encode())
     ratings = run.write("ratings.mtx", ("%%MatrixMarket matrix coordinate real general\n6 5 12\n" +
                                         "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 5 + 1}\n"
                                                 for i in range(12))).encode())
@@ -656,7 +660,7 @@ def begin_models(run):
         with open(run.path(f"{i}.kiln"), "rb") as file:
             made.append(file.read())
     return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "spread": spread,
-                  "ratings": ratings, "rated": rated, "words": words}
+                  "broad": broad, "ratings": ratings, "rated": rated, "words": words}
 
 
 FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file,

@@ -126,7 +126,7 @@ kiln_status ki_inference_widen(struct ki_inference_wide *wide, struct ki_arena *
     const kiln_matrix *const given[] = {X, w, b, loss->y, loss->weights, loss->offset};
     const kiln_matrix **const made[] = {
         &wide->X, &wide->w, &wide->b, &wide->loss.y, &wide->loss.weights, &wide->loss.offset};
-    for (int i = 0; i < 6; i++) TRY(ki_information_widen(made[i], arena, given[i]));
+    for (int i = 0; i < 6; i++) TRY(ki_information_widen(made[i], arena, given[i], i > 0 ? wide->X : NULL));
     status = KILN_OK;
 done:
     return status;

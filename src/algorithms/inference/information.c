@@ -14,7 +14,15 @@
 
 enum { PANEL = 8, TILE = 256 }; /* of invert_triangle */
 
-kiln_status ki_information_widen(const kiln_matrix **wide, struct ki_arena *arena, const kiln_matrix *A) {
+/* Whether a copy in f64, of at most twice the bytes, leaves room for what goes on beside it. */
+static bool has_place(const kiln_device_info *info, kiln_device *device, const kiln_matrix *A) {
+    kiln_device_statistics now = {.size = sizeof now};
+    if (kiln_device_get_statistics(device, &now) != KILN_OK) return false;
+    return info->memory <= 0 || 3 * ki_bytes_of(A) <= info->memory - now.memory_used;
+}
+
+kiln_status ki_information_widen(const kiln_matrix **wide, struct ki_arena *arena, const kiln_matrix *A,
+                                 const kiln_matrix *beside) {
     kiln_device_info info = {0};
     kiln_device *device = kiln_matrix_device(A);
     kiln_matrix *made = NULL;
@@ -22,6 +30,7 @@ kiln_status ki_information_widen(const kiln_matrix **wide, struct ki_arena *aren
     if (!A || kiln_matrix_type(A) == KILN_F64) return KILN_OK;
     const kiln_status status = kiln_device_get_info(device, &info);
     if (status != KILN_OK || !info.has_f64) return status;
+    if (beside ? kiln_matrix_type(beside) == KILN_F32 : !has_place(&info, device, A)) return KILN_OK;
     *wide = NULL;
     ki_arena_take(arena, &made, kiln_matrix_copy(&made, device, KILN_F64, A));
     *wide = made;

@@ -30,8 +30,10 @@ struct ki_information {
 };
 
 /* *wide: an arena's copy of A in f64, as what comes of few digits still needs many; A itself where that has
- * them, or the device computes in f32 alone. NULL passes. */
-kiln_status ki_information_widen(const kiln_matrix **wide, struct ki_arena *arena, const kiln_matrix *A);
+ * them, the device computes in f32 alone, or its memory has no place for both. beside: what became of X,
+ * whose type A gets; NULL of X itself. A NULL passes. */
+kiln_status ki_information_widen(const kiln_matrix **wide, struct ki_arena *arena, const kiln_matrix *A,
+                                 const kiln_matrix *beside);
 /* The matrix, and U. */
 kiln_status ki_information_measure(struct ki_information *of, struct ki_arena *arena);
 int64_t ki_information_count(const struct ki_information *of); /* parameters, with the intercept */

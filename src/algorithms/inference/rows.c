@@ -241,8 +241,8 @@ kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference *inferen
                        (long long)kiln_matrix_cols(X), (long long)inference->n);
     TRY(ki_check_matrix(call, "P", P, X, kiln_matrix_rows(X), COLUMNS));
     if (offset) TRY(ki_check_matrix(call, "offset", offset, X, kiln_matrix_rows(X), 1));
-    TRY(ki_information_widen(&wide, &arena, X));
-    TRY(ki_information_widen(&added, &arena, offset));
+    TRY(ki_information_widen(&wide, &arena, X, NULL));
+    TRY(ki_information_widen(&added, &arena, offset, wide));
     TRY(predict(P, inference, wide, added, kiln_student_quantile(level, inference->degrees)));
 done:
     return ki_arena_free(&arena, status);

@@ -78,8 +78,8 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
                                 .run = &newton->run,
                                 .wanted = errors};
     if (takes_own_curvature(&glm->loss)) TRY(expect_curvature(glm));
-    if (errors) TRY(ki_information_widen(&of.X, &arena, glm->X));
-    if (errors) TRY(ki_information_widen(&of.C, &arena, newton->C));
+    if (errors) TRY(ki_information_widen(&of.X, &arena, glm->X, NULL));
+    if (errors) TRY(ki_information_widen(&of.C, &arena, newton->C, of.X));
     TRY(ki_information_measure(&of, &arena));
     of.X = glm->X;
     *parameters = (struct ki_parameters){ki_information_count(&of), of.cancelled ? KI_UNCOUNTED : KI_COUNTED};

@@ -1,6 +1,6 @@
 /* Class labels: the distinct values of y in ascending order, found by insertion into a short sorted list.
  * Rows look their class up by bisection, after a guess: that it is the class of the row before. Small whole
- * numbers, as most labels are, go by a table: bisection takes 20 ns a row, as no processor guesses its way. */
+ * numbers, as most labels are, go by a table: no processor guesses the way of a bisection, which is slow. */
 #include "algorithms/newton/labels.h"
 
 #include "ops/vectors/reduce.h"

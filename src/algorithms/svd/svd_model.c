@@ -69,11 +69,12 @@ kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_
     kiln_matrix *total = NULL;
     TRY(KI_TAKE(kiln_svd_options, &o, options));
     if (!model || !V || !s || (o.center && !o.mean) || (o.scale && !o.deviation))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call,
-                       !model ? "model"
-                       : !V   ? "V"
-                       : !s   ? "s"
-                            : (o.center && !o.mean ? "kiln_svd_options.mean" : "kiln_svd_options.deviation"));
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
+                       !model                ? "model is NULL"
+                       : !V                  ? "V is NULL"
+                       : !s                  ? "s is NULL"
+                       : o.center && !o.mean ? "the means (kiln_svd_options.mean) are NULL"
+                                             : "the deviations (kiln_svd_options.deviation) are NULL");
     const struct {
         const char *name;
         const kiln_matrix *A;
