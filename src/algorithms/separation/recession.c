@@ -227,7 +227,7 @@ static kiln_status leave_out(struct asked *a) {
     kiln_status status = KILN_OK;
     for (int64_t t = 0; t < a->nulls * a->k; t++) {
         const int64_t c = t % a->k;
-        double blur, most = 0;
+        double blur = 0, most = 0;
         memset(a->d, 0, (size_t)(a->k * a->p) * sizeof *a->d);
         memcpy(a->d + c * a->p, a->null + t / a->k * a->p, (size_t)a->p * sizeof *a->d);
         if (!a->whole) TRY(look(a, &blur));
