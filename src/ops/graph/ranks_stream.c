@@ -110,8 +110,8 @@ done:
 }
 
 static kiln_status goes_on(bool *more, const kiln_matrix *S) {
-    double active;
-    float narrow;
+    double active = 0;
+    float narrow = 0;
     void *const to = S->type == KILN_F64 ? (void *)&active : &narrow;
     const kiln_status status = ki_elements_get(to, S, RANKS_ACTIVE * S->cols, 1);
     *more = (S->type == KILN_F64 ? active : (double)narrow) != 0;

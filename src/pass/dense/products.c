@@ -42,7 +42,7 @@ kiln_status ki_dense_products(int64_t *splits, struct ki_buffer *partials, const
                   tiles = across * down;
     struct ki_kernel *kernel;
     char text[KI_DEFINES_MOST];
-    int64_t groups, bytes;
+    int64_t groups, bytes = 0;
     kiln_status status;
     TRY(ki_kernel_get(&kernel, X->device, "products", "dense_products", X->type, defines_of(text, chain)));
     TRY(ki_kernel_resident(X->device, &groups, kernel, GROUP));
