@@ -11,7 +11,8 @@
 #include "plot_points.h"
 #include "train.h"
 
-enum { SHOWN = 20 }; /* triples in the table for people; JSON has all */
+/* SHOWN: triples in the table for people; JSON has all. USUAL: components where -k is not given. */
+enum { SHOWN = 20, USUAL = 10 };
 
 struct decomposition {
     kiln_matrix *U, *s, *V, *mean, *deviation, *variance;
@@ -27,7 +28,14 @@ static const struct decompose_wanted *wanted_of(const struct solving *s) {
 }
 
 int64_t decompose_width(const struct settings *settings) {
-    return ((const struct decompose_wanted *)(const void *)settings->own.bytes)->components;
+    const int64_t wanted = ((const struct decompose_wanted *)(const void *)settings->own.bytes)->components;
+    return wanted > 0 ? wanted : USUAL;
+}
+
+/* The smaller side of the data. */
+static int64_t most_of(const struct solving *s) {
+    const int64_t rows = kiln_matrix_rows(solving_X(s)), cols = kiln_matrix_cols(solving_X(s));
+    return rows < cols ? rows : cols;
 }
 
 static bool is_pca(const struct solving *s) {
@@ -37,10 +45,13 @@ static bool is_pca(const struct solving *s) {
 static int check(struct solving *s) {
     const kiln_matrix *X = solving_X(s);
     const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X), k = wanted_of(s)->components;
-    const int64_t most = rows < cols ? rows : cols;
+    const int64_t most = most_of(s);
     if (s->run->settings->warm_start)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--checkpoint and --resume go on with a run",
                          "%s has no --warm-start", s->run->verb->name);
+    if (most == 0)
+        return fail_with(KILN_ERR_DATA, READING, "", "the data are %s x %s: there is nothing to decompose",
+                         text_count(rows), text_count(cols));
     if (k <= most) return 0;
     return fail_with(KILN_ERR_DATA, READING, "a smaller -k", "-k %lld, but %s x %s have %s", (long long)k,
                      text_count(rows), text_count(cols), text_plural(most, "singular value"));
@@ -50,7 +61,8 @@ static int prepare(struct solving *s) {
     struct decomposition *d = s->state;
     const struct decompose_wanted *wanted = wanted_of(s);
     const int64_t m = kiln_matrix_rows(solving_X(s)), n = kiln_matrix_cols(solving_X(s));
-    const int64_t k = d->k = wanted->components;
+    const int64_t most = most_of(s), usual = most < USUAL ? most : USUAL;
+    const int64_t k = d->k = wanted->components > 0 ? wanted->components : usual;
     const struct {
         kiln_matrix **A;
         int64_t rows, cols;

@@ -35,10 +35,11 @@ int64_t decompose_width(const struct settings *settings);
      0,                                                                                                      \
      "K",                                                                                                    \
      NULL,                                                                                                   \
-     standard_components,                                                                                    \
+     NULL,                                                                                                   \
      1,                                                                                                      \
      65536,                                                                                                  \
-     "So many of the largest singular values; no more than the data have rows or columns.",                  \
+     "So many of the largest singular values; no more than the data have rows or columns. Without it 10, "   \
+     "or as many as there are.",                                                                             \
      .offset = offsetof(struct decompose_wanted, components)},                                               \
         {"coordinates",                                                                                      \
          0,                                                                                                  \

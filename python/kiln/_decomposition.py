@@ -194,6 +194,8 @@ class _Principal(_Axes):
         variances = np.maximum(self.explained_variance_, self.noise_variance_).astype(np.float64)
         left, noise = self.n_features_in_ - len(variances), float(self.noise_variance_)
         squares, logs = T**2 @ (1 / variances), np.log(variances).sum()
+        if left and not noise > 0:  # rows have no part across the components: a density has no value there
+            return np.full(len(T), -np.inf)
         if left:
             rest = self._squares(host) - (T**2).sum(axis=1)
             squares = squares + np.maximum(rest, 0) / noise
@@ -246,7 +248,7 @@ class PCA(_Principal):
             raise ValueError(f"The 'svd_solver' parameter of PCA must be one of {sorted(SOLVERS)}. Got "
                              f"{self.svd_solver!r} instead.")
         self._solver = lib.KILN_SVD_GRAM if self.svd_solver == "covariance_eigh" else None
-        X = self._validate(X, ensure_min_features=2, ensure_min_samples=2)
+        X = self._validate(X, ensure_min_samples=2)
         rows, columns = X.shape
         most, wanted = min(rows, columns), self.n_components
         if wanted is None or (wanted == "mle" and rows >= columns):
@@ -338,6 +340,9 @@ class IncrementalPCA(_Principal):
         first = self.n_samples_seen_ == 0
         k = min(rows, columns) if self.n_components is None else self.n_components
         if not first:
+            if self.n_components is not None and k != self.n_components_:
+                raise ValueError(f"Number of input features has changed from {self.n_components_} to {k} "
+                                 "between calls to partial_fit! Try setting n_components to a fixed value.")
             k = self.n_components_
         if k > columns:
             raise ValueError(f"n_components={k} invalid for n_features={columns}, need more rows than "

@@ -116,6 +116,29 @@ def test_the_gaussian_of_the_components(form):
         assert ours.score(form(X)) == pytest.approx(theirs.score(X), rel=1e-8)
 
 
+def test_batches_of_another_width_are_refused():
+    model = kiln.IncrementalPCA(3, **CPU).fit(DIGITS)
+    with pytest.raises(ValueError, match="between calls to partial_fit"):
+        model.set_params(n_components=4).partial_fit(DIGITS)
+
+
+def test_what_has_no_spread(tool, tmp_path):
+    """One row, columns that are all constant, one column, and a tool that takes what there is."""
+    np.savetxt(tmp_path / "one.csv", [[1.0, 2, 3]], delimiter=",", header="a,b,c", comments="")
+    np.savetxt(tmp_path / "same.csv", np.ones((5, 3)), delimiter=",", header="a,b,c", comments="")
+    for verb, name in (("svd", "one"), ("svd", "same"), ("pca", "one"), ("pca", "same")):
+        file, model = tmp_path / f"{name}.csv", tmp_path / f"{verb}-{name}.kiln"
+        for command in ([tool, verb, file, "-o", model, "-q"], [tool, "verify", model, file, "-q"]):
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, (command, done.stdout, done.stderr)
+    assert kiln.PCA(1, **CPU).fit(DIGITS[:, 20:21]).explained_variance_ratio_ == pytest.approx(1)
+    model = kiln.TruncatedSVD(1, **CPU).fit(DIGITS[:1])
+    model.save(tmp_path / "m.kiln")
+    assert model.explained_variance_.tolist() == [0]
+    wide = np.random.default_rng(0).normal(size=(10, 50))
+    assert kiln.PCA(**CPU).fit(wide).score(wide) == -np.inf
+
+
 def test_minka():
     assert (kiln.PCA("mle", **CPU).fit(DIGITS).n_components_
             == sklearn.decomposition.PCA("mle", svd_solver="full").fit(DIGITS).n_components_)

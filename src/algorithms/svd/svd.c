@@ -158,7 +158,7 @@ static kiln_status give(struct ki_svd *s, kiln_matrix *U, kiln_matrix *sigma, ki
         const double value = s->s[c] / s->unit,
                      mean = s->options.center ? 0 : variance[c] * value / (double)m;
         rank += s->s[c] > (double)ki_max(m, s->n) * ki_epsilon(kiln_matrix_type(s->X)) * s->s[0];
-        variance[c] = fmax(value * value - (double)m * mean * mean, 0) / (double)(m - 1);
+        variance[c] = fmax(value * value - (double)m * mean * mean, 0) / (double)ki_max(m - 1, 1);
         s->s[c] = value;
     }
     TRY(find_signs(signs, s, right));

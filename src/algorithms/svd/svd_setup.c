@@ -55,7 +55,7 @@ static kiln_status measure(struct ki_svd *s) {
         s->deviations[j] = scale && deviation > 0 ? deviation : 1;
         s->total += columns.variance[j] / (s->deviations[j] * s->deviations[j]);
     }
-    s->total *= (double)s->m / (double)(s->m - 1);
+    s->total *= (double)s->m / (double)ki_max(s->m - 1, 1);
 done:
     return ki_arena_free(&own, status);
 }
@@ -152,7 +152,7 @@ static kiln_status find_total(struct ki_svd *s) {
     if (status == KILN_OK) {
         s->total = 0;
         for (int64_t j = 0; j < s->n; j++) s->total += columns.variance[j];
-        s->total *= (double)s->m / (double)(s->m - 1);
+        s->total *= (double)s->m / (double)ki_max(s->m - 1, 1);
     }
     return ki_arena_free(&own, status == KILN_ERR_DATA ? KILN_OK : status);
 }

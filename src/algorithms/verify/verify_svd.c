@@ -69,7 +69,7 @@ static void measure(struct claimed *c, bool center, bool scale, double *total) {
         *total += (double)(variance / (c->deviation[j] * c->deviation[j]));
         if (!center) c->mean[j] = 0;
     }
-    *total *= (double)m / (double)(m - 1);
+    *total *= (double)m / (double)(m > 1 ? m - 1 : 1);
 }
 
 /* w = A v; z = A^T w. */
@@ -179,7 +179,6 @@ static void bound(kiln_svd_verification *made, const struct claimed *c) {
     const double part = (double)(sqrtl(size) / c->s[0]);
     made->values_rounding = units * part;
     made->residual_rounding = units * part * (1 + 1 / fmax(last, root));
-    made->orthogonality_rounding = units * (double)c->k;
 }
 
 /* Whether A is 0, but for what the means' rounding leaves. */
@@ -214,6 +213,8 @@ kiln_status kiln_verify_svd(kiln_svd_verification *result, const kiln_matrix *V,
     TRY(compare(&made.means, o.center ? o.mean : NULL, c.mean, &c));
     TRY(compare(&made.deviations, o.scale ? o.deviation : NULL, c.deviation, &c));
     look_at(&made, &c);
+    made.orthogonality_rounding =
+        (double)c.k * (ki_units(c.X.rows, c.type) + ki_units(c.X.cols, c.type) + ki_units(8, c.type));
     if (c.s[0] > 0) {
         judge(&made, &c);
         look_beyond(&made, &c);
