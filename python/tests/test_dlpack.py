@@ -61,7 +61,8 @@ def test_results_stay_when_asked(call):
     with kiln.results_on_device():
         kept = call(X)
     assert isinstance(wanted, np.ndarray) and isinstance(kept, kiln.Matrix)
-    np.testing.assert_array_equal(np.from_dlpack(kept).reshape(wanted.shape), wanted)
+    # few rows on the host are added up in another order
+    np.testing.assert_allclose(np.from_dlpack(kept).reshape(wanted.shape), wanted, rtol=1e-12, atol=1e-15)
 
 
 def test_labels_stay_arrays():
