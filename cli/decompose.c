@@ -276,7 +276,7 @@ static void claim(struct verifying *v, const kiln_svd_verification *found, const
     if (c->deviation) claim_bound(v, "deviations", "deviations' error", 1e4 * units, found->deviations, 1, 0);
 }
 
-/* What the last value is, over the first: nothing beside the vectors may be larger. */
+/* The last value over the first: nothing beside the vectors may be larger. */
 static int claim_last(struct verifying *v, const kiln_svd_verification *found, const struct claimed *c) {
     const double claimed = fmax(verify_number(v->report, "residual"), verify_number(v->options, "tolerance"));
     int code = 0;

@@ -53,7 +53,7 @@ static void name_index_free(struct name_index *index) {
     free(index->list);
 }
 
-/* What a list of items has that the model does not know: the first of them, and where it stands. */
+/* The first item of a list that the model does not know, and where it stands. */
 struct unknown_items {
     int64_t count, line, known;
     char first[101];

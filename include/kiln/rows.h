@@ -33,7 +33,7 @@ typedef struct kiln_row_model {
     double parameter, link_power;
 } kiln_row_model;
 
-/* What kiln_predict makes of a linear model (linreg, logreg, glm, svm), over the model's own tensors: the
+/* A linear model (linreg, logreg, glm, svm) as kiln_predict_rows takes it, over the model's own tensors: the
  * model must outlive *rows, and its tensors must not be set anew. rows->size is the caller's sizeof.
  * Errors: ERR_ARGUMENT; ERR_MODEL (a damaged model, or of another algorithm); ERR_UNSUPPORTED (W and b of two
  * types). Cost: the model's check; nothing is copied. */

@@ -24,7 +24,7 @@ typedef struct kiln_svd_options {
     int64_t seed;           /* of the random vectors that the search begins with; default 0 */
     double tolerance;       /* default 1e-8 f64, 1e-5 f32 */
     int64_t max_iterations; /* default 1000 */
-    /* What else is wanted, of X's type; NULL: not that. */
+    /* Further results, of X's type; NULL: they are not wanted. */
     kiln_matrix *mean;      /* n x 1: with center, the columns' means; else 0 */
     kiln_matrix *deviation; /* n x 1: with scale, what columns are divided by; else 1 */
     /* k x 1: sum_i (t_i - mean(t))^2 / (m - 1) of the rows' coordinates t = A v_j: s_j^2 / (m - 1) with
