@@ -63,8 +63,8 @@ typedef struct kiln_svd_options {
 KILN_API kiln_status kiln_svd(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                               const kiln_svd_options *options, kiln_report *report);
 
-/* The same with `center`, whatever the options say: principal components. */
 typedef kiln_svd_options kiln_pca_options;
+/* The same with `center`, whatever the options say: principal components. */
 KILN_API kiln_status kiln_pca(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                               const kiln_svd_options *options, kiln_report *report);
 
@@ -75,7 +75,7 @@ KILN_API kiln_status kiln_pca(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, co
 KILN_API kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_matrix *s,
                                     const kiln_svd_options *options, const kiln_report *report);
 
-/* What a model claims again by slow reference code, in long double on the host, from V, s and X alone: means
+/* A model's claims again by slow reference code, in long double on the host, of V, s and X alone: means
  * and deviations, too, which of the options `center` and `scale` ask for. */
 typedef struct kiln_svd_verification {
     size_t size;

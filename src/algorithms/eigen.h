@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Of the symmetric k x k matrix A: eigenvalues on its diagonal, in no order, eigenvectors the columns of Q.
+/* A symmetric, k x k, gets its eigenvalues on the diagonal, in no order; Q's columns are the eigenvectors.
  * The rest of A is overwritten. Cost: some 12 k^3 flops. */
 void ki_eigen(double *A, double *Q, int64_t k);
 

@@ -278,7 +278,7 @@ static kiln_status allocate_roots(kiln_inference *made, bool robust) {
     return made->hat && made->root ? KILN_OK : ki_fail_nomem(square, "the covariance of the coefficients");
 }
 
-/* That the columns which the matrix has left out do depend on others. Products with X, the user's, know
+/* Columns which the matrix has left out have to depend on others. Products with X, the user's, know
  * twice as many digits: where they say that more columns stand alone, or predictions would change, there
  * are no errors. */
 static kiln_status check_rank(const struct ki_information *of, const kiln_matrix *X, bool refused) {

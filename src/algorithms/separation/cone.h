@@ -26,7 +26,7 @@ void ki_cone_close(struct ki_cone *cone);
 /* A row of dims numbers, of any length but 0, which is no row. */
 kiln_status ki_cone_add(struct ki_cone *cone, const double *row, int64_t name, enum ki_cone_row state);
 double ki_cone_gain(const struct ki_cone *cone, int64_t i, const double *d);
-/* What is asked for is across d, of length 1, from now on. */
+/* From now on directions are asked for across d, of length 1. */
 void ki_cone_leave_out(struct ki_cone *cone, const double *d);
 
 enum ki_cone_answer {

@@ -62,7 +62,7 @@ done:
     return status;
 }
 
-/* What a checkpoint holds. The blocks of V that are not there yet are 0. */
+/* The parts of a checkpoint. Blocks of V that are not there yet are 0. */
 static void set_state(struct ki_svd *s) {
     static const char *const names[KI_SVD_BLOCKS] = {
         "V1",  "V2",  "V3",  "V4",  "V5",  "V6",  "V7",  "V8",  "V9",  "V10", "V11", "V12", "V13", "V14",
