@@ -3,7 +3,7 @@
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   budgets 200*   planted 40*   sanitize 162 (memcheck; the others take longer*)
-#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
+#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    svd 200*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   papers* (each of its steps in less than ten minutes: STEPS chooses, as bench/papers names them)
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
@@ -181,6 +181,7 @@ for wanted in "$@"; do
     models) TAIL=20 peer models h200-python.json gpu_models.py ;;
     kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
+    svd) TAIL=40 peer svd h200-svd.json gpu_svd.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
     scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" --kiln "$build/kiln" ;; # on several GPUs
     packs) peer packs h200-packs.json gpu_packs.py --build "$build" ;;
