@@ -31,7 +31,7 @@ struct options {
     kiln_type type;
     int threads;
     double condition; /* of X^T X, dense; 1: columns alike */
-    bool shuffled;
+    bool shuffled, uniform;
     char path[4000];
 };
 
@@ -51,11 +51,12 @@ struct part {
 
 static const char usage[] =
     "usage: kiln_generate higgs|kdd2010 OUT [--scale S] [--seed N] [--type f32|f64] [--threads N] "
-    "[--shuffled]\n"
+    "[--shuffled|--uniform]\n"
     "                     [--rows N] [--cols N] [--nnz N] [--condition C]\n"
     "  writes OUT.npy (higgs) or OUT.npz (kdd2010), and the targets OUT.y.npy\n"
     "  --scale     a fraction of the rows; of kdd2010 also of columns and entries (default 1)\n"
     "  --shuffled  popular columns anywhere instead of first\n"
+    "  --uniform   columns equally likely instead of popular ones\n"
     "  --condition of higgs: the condition number of X^T X (default 1), by columns of different sizes\n"
     "  --rows ...  a shape of one's own\n";
 
@@ -135,6 +136,7 @@ static int64_t start_of(const struct options *options, int64_t i) {
 
 static int32_t draw_column(const struct options *options, uint64_t *state) {
     const double cols = (double)options->shape.cols;
+    if (options->uniform) return (int32_t)(uniform(state) * cols);
     int64_t j = (int64_t)(exp(uniform(state) * log(cols + 1))) - 1;
     if (j >= options->shape.cols) j = options->shape.cols - 1;
     /* A hash: some columns then never occur, as in real data. */
@@ -287,8 +289,8 @@ static bool parse(struct options *options, int argc, char **argv) {
     for (int i = 3; found && i < argc; i++) {
         static const char *const numbers[] = {"--rows", "--cols", "--nnz"};
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(name, "--shuffled") == 0) {
-            options->shuffled = true;
+        if (strcmp(name, "--shuffled") == 0 || strcmp(name, "--uniform") == 0) {
+            *(name[2] == 's' ? &options->shuffled : &options->uniform) = true;
             continue;
         }
         if (!value) return false;

@@ -22,6 +22,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(HERE), "peers")]
 import kiln_c as kiln  # noqa: E402
 
 LIMIT = 1e-4  # of f32; of f64 results agree far better
+LONG, POOL = 1, 4_000_037  # seconds; numbers, a prime
 STEPS = {}
 
 # name: "fused.fig4". then: the baseline and the machine of the paper. told: numbers that its text gives. how: what answers it here.
@@ -44,25 +45,52 @@ class Run:
 
     def __init__(self, device, scale, build, folder, data):
         self.small, self.build, self.folder, self.kind = scale == "small", build, folder, device.split(":")[0]
-        self.data = data  # real data sets, which the project may not ship
+        self.data, self.kept = data, {}  # real data sets, which the project may not ship; what steps share
         self.asked, self.device, self.notes = device, kiln.Device(device), []
         self.described = f"{self.device.name}: {self.device.description}"
 
     def size(self, small, full):
         return small if self.small else full
 
+    def once(self, key, make):
+        """What make() gives, which steps share."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+    def generated(self, kind, real, *more):
+        """The beginning of the paths of data that bench/generate.c makes, once for all steps."""
+        def make():
+            path = os.path.join(self.folder, f"data{len(self.kept)}")
+            subprocess.run([f"{self.build}/bench/kiln_generate", kind, path, "--type", real, *more], check=True, stdout=subprocess.DEVNULL)
+            return path
+        return self.once(("generated", kind, real, *more), make)
+
+    def sparse(self, rows, cols, entries, real, popular=False):
+        """CSR with just so many entries at distinct places; popular: column c with a weight of about 1/(c+1)."""
+        import scipy.sparse as sp
+        shape = [word for name, number in (("rows", rows), ("cols", cols), ("nnz", entries)) for word in (f"--{name}", str(number))]
+        path = self.generated("kdd2010", real, *shape, *([] if popular else ["--uniform"]))
+        return sp.csr_matrix(sp.load_npz(path + ".npz"))
+
+    def floats(self, rows, cols, first=0):
+        """Random numbers of single precision, the same again and again where there are many."""
+        pool = self.once("floats", lambda: np.random.default_rng(5).random(POOL, np.float32))
+        return np.resize(pool[first:], (rows, cols))
+
     def milliseconds(self, call, sync=None):
-        """Of a call: the median of batches that end with an idle device; of a short one some hundredths of a second."""
+        """Of a call: the median of batches that end with an idle device; of a short one some hundredths of a second, of one that takes
+        long what three took, or as many as a second had room for."""
         sync = sync or self.device.synchronize
         call()
         sync()
-        began = time.perf_counter()
+        begin = time.perf_counter()
         call()
         sync()
-        once = max(time.perf_counter() - began, 1e-7)
+        once = max(time.perf_counter() - begin, 1e-7)
         batch, least = max(1, int(0.002 / once)), self.size(0.004, 0.15)
-        times, begin = [], time.perf_counter()
-        while len(times) < 3 or time.perf_counter() - begin < least:
+        times = [once] if batch == 1 else []
+        while time.perf_counter() - begin < least or len(times) < 3 and time.perf_counter() - begin < LONG:
             began = time.perf_counter()
             for _ in range(batch):
                 call()
@@ -173,30 +201,6 @@ def library(run, X):
     if run.lacks("cupy" if sparse else "torch"):
         return None
     return Cusparse(X) if sparse else Cublas(X)
-
-
-def exact_csr(rows, cols, entries, real, seed, zipf=False, chunk=1 << 18):
-    """CSR with just so many entries at distinct places: rows in chunks, each of which has its even share, and draws until it has
-    reached it. zipf: column c with a weight of about 1/(c+1)."""
-    import scipy.sparse as sp
-    rng, starts, cols_of = np.random.default_rng(seed), [np.zeros(1, np.int64)], []
-    share = lambda i: entries * i // rows
-    for first in range(0, rows, chunk):
-        last = min(first + chunk, rows)
-        want, keys = share(last) - share(first), np.empty(0, np.int64)
-        while len(keys) < want:
-            draws = int((want - len(keys)) * 1.1) + 16
-            col = (np.floor(np.exp(rng.random(draws) * np.log(cols + 1)) - 1).astype(np.int64).clip(0, cols - 1) if zipf
-                   else rng.integers(0, cols, draws))
-            keys = np.unique(np.concatenate([keys, rng.integers(0, last - first, draws) * cols + col]))
-        if len(keys) > want:
-            keys = np.delete(keys, rng.choice(len(keys), len(keys) - want, replace=False))
-        starts.append(starts[-1][-1] + np.cumsum(np.bincount(keys // cols, minlength=last - first)))
-        cols_of.append((keys % cols).astype(np.int32))
-    start, col = np.concatenate(starts), np.concatenate(cols_of)
-    X = sp.csr_matrix((rng.random(entries, dtype=np.float32).astype(real), col, start), shape=(rows, cols))
-    X.has_sorted_indices = X.has_canonical_format = True
-    return X
 
 
 def free(*matrices):

@@ -1,19 +1,16 @@
 """Ashari et al., On Optimizing Machine Learning Workloads via Kernel Fusion, PPoPP 2015: w = alpha X^T (v .* (X y)) + beta z."""
 import argparse
-import os
-import subprocess
-
 import numpy as np
 
 import end_to_end
 import gpu_iteration
 import plans
 from frame import free, kiln, library, row, step
-from gpu_common import distinct_csr
 
 TITAN = "cuSPARSE and cuBLAS of CUDA 6, BIDMat on the GPU, and BIDMat with MKL (8 threads); GeForce GTX Titan, Core i7 3.4 GHz"
 ALPHA, BETA = 1.5, 0.5
 CONDITION = 110  # of X^T X: HIGGS-shaped data then need the paper's iterations, 32
+NAMES = {"higgs": "HIGGS", "kdd2010": "KDD 2010"}
 WIDTHS, SPARSITY = (200, 400, 800, 1024, 2048, 4096), 0.01
 BIDMAT = ("BIDMat is not measured, as its GPU kernels are those of CUDA's of 2014; in its place stand NumPy and SciPy on a processor, and "
           "the libraries of today on a GPU")
@@ -66,7 +63,7 @@ def sparse_rows(run, pattern):
     rows = run.size(4_000, 500_000)
     run.note(BIDMAT)
     for cols in run.size((200, 1024), WIDTHS):
-        X = distinct_csr(rows, cols, cols * SPARSITY, np.float64, 6)
+        X = run.sparse(rows, cols, int(rows * cols * SPARSITY), "f64")
         yield from measure(run, f"{rows:,} x {cols:,}", X, [pattern])
 
 
@@ -88,18 +85,16 @@ def table2(run):
         yield row(name, values, iteration_ms=ours["iteration_ms"], pass_ms=ours["pass_ms"])
 
 
+def made(run, name):
+    """The beginning of the paths of HIGGS- or KDD2010-shaped data, with the paper's numbers of rows, columns and entries."""
+    return run.generated(name, "f64", "--scale", str(run.size(0.0004, 1)), "--condition", str(CONDITION))
+
+
 def data_sets(run, names=("higgs", "kdd2010")):
-    """HIGGS- and KDD2010-shaped data of bench/generate.c, with the papers' numbers of rows, columns and entries."""
     import scipy.sparse as sp
     for name in names:
-        path = os.path.join(run.folder, name)
-        subprocess.run([f"{run.build}/bench/kiln_generate", name, path, "--scale", str(run.size(0.0004, 1))], check=True,
-                       stdout=subprocess.DEVNULL)
-        X = np.load(path + ".npy") if name == "higgs" else sp.csr_matrix(sp.load_npz(path + ".npz"))
-        for suffix in (".npy", ".npz", ".y.npy"):
-            if os.path.exists(path + suffix):
-                os.remove(path + suffix)
-        yield {"higgs": "HIGGS", "kdd2010": "KDD 2010"}[name], X
+        path = made(run, name)
+        yield NAMES[name], np.load(path + ".npy") if name == "higgs" else sp.csr_matrix(sp.load_npz(path + ".npz"))
 
 
 @step("fused.fig2", "X^T y of a sparse X, 1 % of entries", "ms", TITAN,
@@ -170,11 +165,10 @@ def fig6(run):
 
 
 def whole_runs(run, device, alone=False):
-    """`kiln linreg` from file to model, and unless alone the same composed of library calls."""
-    options = argparse.Namespace(build=run.build, device=device, type="f64", iterations=100, tolerance=1e-6,
-                                 scale=run.size(0.0004, 1), condition=CONDITION, alone=alone)
-    for name in ("higgs", "kdd2010"):
-        yield {"higgs": "HIGGS", "kdd2010": "KDD 2010"}[name], end_to_end.run_set(options, name, run.folder)
+    """`kiln linreg` from file to model, and unless alone the same composed of library calls; once for all steps."""
+    options = argparse.Namespace(build=run.build, device=device, type="f64", iterations=100, tolerance=1e-6, alone=alone)
+    for name, called in NAMES.items():
+        yield called, run.once(("whole", device, name), lambda: end_to_end.run_files(options, name, made(run, name), run.folder))
 
 
 def useful(seconds):

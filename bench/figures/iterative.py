@@ -3,7 +3,7 @@ import numpy as np
 
 import gpu_overheads
 import pagerank
-from frame import exact_csr, free, kiln, row, step
+from frame import free, kiln, row, step
 
 CARDS = "OpenCL on Tesla C1060, C2070 and M2050; speed-ups over one core of their processors"
 ARGMIN, GIVEN = 8, 4  # kiln_batch_kind; kiln_init
@@ -250,7 +250,7 @@ def web(run, name):
     """A made graph with the data set's pages and links, popular pages as in Zipf's law."""
     scale = run.size(0.005, 1)
     pages, links = (int(number * scale) for number in WEB[name])
-    A = exact_csr(pages, pages, links, np.float32, 1, zipf=True)
+    A = run.sparse(pages, pages, links, "f32", True)
     A.data[:] = 1
     return A
 

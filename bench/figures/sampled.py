@@ -5,7 +5,7 @@ import numpy as np
 
 import gpu_factors
 import gpu_sddmm
-from frame import exact_csr, free, kiln, row, step
+from frame import free, kiln, row, step
 
 P100 = "BIDMach's SDDMM; Tesla P100"
 TIMES, RESIDUAL, BLOCK = 2, 4, 1 << 13
@@ -25,7 +25,7 @@ def shape_of(run, name, entries=10_000):
 
 def data(run, name):
     rows, cols, nnz, kind = shape_of(run, name)
-    return exact_csr(rows, cols, nnz, np.float32, 4, kind == "zipf")
+    return run.sparse(rows, cols, nnz, "f32", kind == "zipf")
 
 
 # Of the table's data sets those that a folder of real ones may have: lines to skip, and whether each pair stands there once.
@@ -53,9 +53,9 @@ def real_data(run):
 class Sample:
     """S on a device, its factors of k columns, and P."""
 
-    def __init__(self, device, X, k):
-        self.X, self.k, rng = X, k, np.random.default_rng(5)
-        self.A, self.B = (rng.random((n, k), np.float32) for n in X.shape)
+    def __init__(self, run, device, X, k):
+        self.X, self.k = X, k
+        self.A, self.B = run.floats(X.shape[0], k), run.floats(X.shape[1], k, 1_000)
         self.S, self.a, self.b = device.csr(X), *(device.dense(*F.shape, np.float32, F) for F in (self.A, self.B))
         self.P = kiln.like(device, self.S)
         self.call = kiln.struct("sample", kind=TIMES, S=self.S, A=self.a, B=self.b)
@@ -98,7 +98,7 @@ def library(run, sample):
 
 def compared(run, label, X, k, unit=True):
     """Milliseconds by series (unit: Gflop/s), the products compared."""
-    sample = Sample(run.device, X, k)
+    sample = Sample(run, run.device, X, k)
     sample.sddmm()
     got, times, peer = sample.products(), {"Kiln": run.milliseconds(sample.sddmm)}, library(run, sample)
     if peer:
@@ -140,7 +140,7 @@ def fig5(run):
              "bench/studies/h200-sddmm-tiles.json")
     for n, densities in run.size(((600, (1, 5)),), ((75_000, (0.1, 1, 5)), (100_000, (0.1, 1)))):
         for density in densities:
-            X = exact_csr(n, n, int(n * n * density / 100), np.float32, 4)
+            X = run.sparse(n, n, int(n * n * density / 100), "f32")
             plans = gpu_sddmm.run_plans(run.device, "square", 32, (X.indptr, X.indices, X.data), X.shape)["plans"]
             values = {}
             for plan in plans:
@@ -195,13 +195,13 @@ def fig9(run):
              "works and not what it gains" if run.kind != "cuda" else f"groups: {', '.join(found)}")
     for name in run.size(("kos",), ("nytimes", "enron", "web-berkstan", "offshore", "roadnet-ca")):
         X, values = data(run, name), {"1": 1.0}
-        alone = Sample(run.device, X, k)
+        alone = Sample(run, run.device, X, k)
         alone.sddmm()
         one, want = run.milliseconds(alone.sddmm), alone.products()
         alone.free()
         for group in found:
             device = kiln.Device(group)
-            shared = Sample(device, X, k)
+            shared = Sample(run, device, X, k)
             shared.sddmm()
             run.right(f"sddmm on {group}", shared.products(), want)
             values[str(group.count(",") + 1) if "," in group else "2"] = one / run.milliseconds(shared.sddmm, device.synchronize)
@@ -215,12 +215,12 @@ def fig9(run):
 def table4(run):
     run.note("transactions are not counted (GPUs' counters need privileges); time is, beside the paper's movement of A, tiles M K, and of S")
     X, k = data(run, "nytimes"), run.size(32, 512)
-    held = Sample(run.device, X, k)
+    held = Sample(run, run.device, X, k)
     whole = run.milliseconds(held.sddmm)
     held.free()
     for tiles in run.size((1, 3), (1, 2, 3, 4, 5, 6, 7, 11, 21)):
         edges = tile_edges(X, tiles)
-        parts = [Sample(run.device, X[:, a:b].tocsr(), k) for a, b in zip(edges, edges[1:]) if b > a]
+        parts = [Sample(run, run.device, X[:, a:b].tocsr(), k) for a, b in zip(edges, edges[1:]) if b > a]
         yield row(f"{tiles} tiles", {"Kiln": whole, "by tiles": run.milliseconds(lambda: [part.sddmm() for part in parts])},
                   a_moved_mb=4e-6 * tiles * X.shape[0] * k, s_moved_mb=12e-6 * X.nnz)
         for part in parts:
@@ -240,7 +240,7 @@ def table5(run):
     run.note("as in the paper the application's gain is reckoned from the share and the kernel's gain; h200-factors.json has it measured")
     k = run.size(8, 128)
     for name in run.size(("kos",), ("netflix", "nytimes")):
-        X = data(run, name) if name in gpu_sddmm.CASES else exact_csr(480_189, 17_770, 100_480_507, np.float32, 4, True)
+        X = data(run, name) if name in gpu_sddmm.CASES else run.sparse(480_189, 17_770, 100_480_507, "f32", True)
         KX = run.device.csr(X)
         A, B, trace = gpu_factors.fit("sfa", run.device, KX, k, 9)
         sweep = 1e3 * gpu_factors.step_of(trace)
