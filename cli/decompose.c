@@ -23,6 +23,27 @@ struct decomposition {
     kiln_svd_options options;
 };
 
+/* WANTED is where an option's value goes. NO_RANGE is of an option without choices, default and range. */
+#define WANTED(field) .offset = offsetof(struct decompose_wanted, field)
+#define NO_RANGE NULL, NULL, 0, 0
+
+const struct option decompose_options[DECOMPOSE_OPTIONS] = {
+    {"components", 'k', OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, NULL, 1, 65536,
+     "So many of the largest singular values; no more than the data have rows or columns. Without it 10, or "
+     "as many as there are.",
+     WANTED(components)},
+    {"coordinates", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NO_RANGE,
+     "Write a line for each row of the data as CSV: its coordinates, a row of U diag(s). - is standard "
+     "output.",
+     WANTED(coordinates)},
+    {"vectors", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NO_RANGE,
+     "Write a line for each column of the data as CSV: its name and its numbers in the right singular "
+     "vectors, a row of V. - is standard output.",
+     WANTED(vectors)},
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NO_RANGE,
+     "Draw the rows' first two coordinates to FILE, as SVG or PNG.", WANTED(plot)},
+};
+
 static const struct decompose_wanted *wanted_of(const struct solving *s) {
     return s->own;
 }
@@ -46,9 +67,6 @@ static int check(struct solving *s) {
     const kiln_matrix *X = solving_X(s);
     const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X), k = wanted_of(s)->components;
     const int64_t most = most_of(s);
-    if (s->run->settings->warm_start)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--checkpoint and --resume go on with a run",
-                         "%s has no --warm-start", s->run->verb->name);
     if (most == 0)
         return fail_with(KILN_ERR_DATA, READING, "", "the data are %s x %s: there is nothing to decompose",
                          text_count(rows), text_count(cols));

@@ -26,57 +26,12 @@ int64_t decompose_width(const struct settings *settings);
     "coordinates, --vectors the right singular vectors with the columns' names. kiln predict gives the "     \
     "coordinates of new rows."
 
-/* clang-format off: one shape for both */
-#define DECOMPOSE_OPTIONS                                                                                    \
-    {"components",                                                                                           \
-     'k',                                                                                                    \
-     OPTION_INTEGER,                                                                                         \
-     GROUP_MODEL,                                                                                            \
-     0,                                                                                                      \
-     "K",                                                                                                    \
-     NULL,                                                                                                   \
-     NULL,                                                                                                   \
-     1,                                                                                                      \
-     65536,                                                                                                  \
-     "So many of the largest singular values; no more than the data have rows or columns. Without it 10, "   \
-     "or as many as there are.",                                                                             \
-     .offset = offsetof(struct decompose_wanted, components)},                                               \
-        {"coordinates",                                                                                      \
-         0,                                                                                                  \
-         OPTION_OUTPUT,                                                                                      \
-         GROUP_OUTPUT,                                                                                       \
-         0,                                                                                                  \
-         "FILE",                                                                                             \
-         NULL,                                                                                               \
-         NULL,                                                                                               \
-         0,                                                                                                  \
-         0,                                                                                                  \
-         "Write a line for each row of the data as CSV: its coordinates, a row of U diag(s). - is standard " \
-         "output.",                                                                                          \
-         .offset = offsetof(struct decompose_wanted, coordinates)},                                          \
-        {"vectors",                                                                                          \
-         0,                                                                                                  \
-         OPTION_OUTPUT,                                                                                      \
-         GROUP_OUTPUT,                                                                                       \
-         0,                                                                                                  \
-         "FILE",                                                                                             \
-         NULL,                                                                                               \
-         NULL,                                                                                               \
-         0,                                                                                                  \
-         0,                                                                                                  \
-         "Write a line for each column of the data as CSV: its name and its numbers in the right singular "  \
-         "vectors, a row of V. - is standard output.",                                                       \
-         .offset = offsetof(struct decompose_wanted, vectors)},                                              \
-    {                                                                                                        \
-        "plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,                                 \
-            "Draw the rows' first two coordinates to FILE, as SVG or PNG.",                                  \
-            .offset = offsetof(struct decompose_wanted, plot)                                                \
-    }
-/* clang-format on */
+enum { DECOMPOSE_OPTIONS = 4 };
+extern const struct option decompose_options[DECOMPOSE_OPTIONS];
 
 #define DECOMPOSE_VERB                                                                                       \
-    .run = decompose_run, .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS), .own = own,      \
-    .own_count = sizeof own / sizeof *own, .otherwise = "seed", .verify = decompose_verify,                  \
-    .width = decompose_width
+    .run = decompose_run, .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),                  \
+    .own = decompose_options, .own_count = DECOMPOSE_OPTIONS, .otherwise = "seed",                           \
+    .verify = decompose_verify, .width = decompose_width
 
 #endif

@@ -96,7 +96,7 @@ const struct option tool_options[] = {
      "Start from this model instead of from zero; the data are encoded as its training data were. The model "
      "is only a start: the same optimum to the tolerance, not the same digits.",
      AT(warm_start)},
-    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, OTHERS, "MODEL", NULL, NULL, ANY,
+    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, BIT(STARTS), "MODEL", NULL, NULL, ANY,
      "Start from this model of the same algorithm, whose data had the same rows and columns.",
      AT(warm_start)},
     {"checkpoint", 0, OPTION_OUTPUT, GROUP_OUTPUT, SOLVES, "FILE", NULL, NULL, ANY,

@@ -100,6 +100,7 @@ enum verb_id {
     VERB_ALGORITHM, /* an algorithm that is no linear model */
     VERB_ROWS,      /* and takes rows of a table */
     VERB_WEIGHS,    /* with weights */
+    VERB_STARTS,    /* and starts from a model of its own */
     VERB_RANDOM,    /* and draws random numbers */
     VERB_PASSES,    /* and only passes over the data, which may stay in their file */
     VERB_LINKS,     /* and takes a list of links or ratings */

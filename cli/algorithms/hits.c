@@ -244,7 +244,7 @@ const struct verb verb_of_hits = {
     "kiln hits wiki-Vote.txt.gz --top 5\n"
     "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
     .run = run_hits,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(PASSES) | VERB_BIT(LINKS),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(PASSES) | VERB_BIT(LINKS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_hits,

@@ -369,7 +369,8 @@ const struct verb verb_of_kmeans = {
     "kiln kmeans docs.npz -k 20 --spherical --batch 4096 --seed 7\n"
     "kiln predict clusters.kiln new.csv",
     .run = run_kmeans,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS) | VERB_BIT(WEIGHS) | VERB_BIT(PASSES),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(ROWS) | VERB_BIT(WEIGHS) |
+             VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .otherwise = "init|seed",

@@ -326,7 +326,7 @@ const struct verb verb_of_mds = {
     "kiln mds points.csv --plot layout.svg --color species -o layout.kiln\n"
     "kiln mds distances.csv --dissimilarities --metric ordinal --restarts 10 --coordinates layout.csv",
     .run = run_mds,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .width = width,

@@ -393,7 +393,7 @@ const struct verb verb_of_pagerank = {
     "kiln pagerank data/flights.csv.gz --source origin --target dest --top 5\n"
     "kiln pagerank more.mtx --unweighted --warm-start web.kiln -o more.kiln",
     .run = run_pagerank,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_pagerank,

@@ -1,8 +1,6 @@
 /* kiln pca: principal components. */
 #include "decompose.h"
 
-static const struct option own[] = {DECOMPOSE_OPTIONS};
-
 const struct verb verb_of_pca = {
     "pca",
     "DATA...",

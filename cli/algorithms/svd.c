@@ -1,8 +1,6 @@
 /* kiln svd: the largest singular triples. */
 #include "decompose.h"
 
-static const struct option own[] = {DECOMPOSE_OPTIONS};
-
 const struct verb verb_of_svd = {
     "svd",
     "DATA...",

@@ -343,8 +343,7 @@ static const kiln_option options_table[] = {
     KI_OPTION(kiln_hits_options, tolerance, REAL, 1e-10, 1e-5, 0, INFINITY, NULL,
               "Stop when the change of the authorities in one iteration is at most this. 0 goes on until "
               "it no longer changes or the limit of iterations ends it."),
-    KI_OPTION(kiln_hits_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
-              "Stop after this many iterations, converged or not."),
+    KI_OPTION_ITERATIONS(kiln_hits_options, 1000, ""),
     KI_OPTION(
         kiln_hits_options, solver, CHOICE, 0, 0, 1, KILN_HITS_LOBPCG, "power|lobpcg",
         "The power iteration, or a conjugate gradient method that takes the root of its number of passes "

@@ -305,8 +305,7 @@ static const kiln_option options_table[] = {
     KI_OPTION(kiln_pagerank_options, tolerance, REAL, 1e-10, 1e-6, 0, INFINITY, NULL,
               "Stop when the ranks, which add up to 1, change by no more than this in one iteration, all "
               "changes added up."),
-    KI_OPTION(kiln_pagerank_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
-              "Stop after this many iterations, converged or not."),
+    KI_OPTION_ITERATIONS(kiln_pagerank_options, 1000, ""),
     KI_OPTION(kiln_pagerank_options, iterations, INTEGER, 0, 0, 1, 9e18, NULL,
               "Make exactly this many iterations, whatever the change."),
     KI_OPTION(

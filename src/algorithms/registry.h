@@ -77,6 +77,16 @@ KI_ALGORITHMS(KI_DECLARE)
  * "help"). */
 #define KI_OPTION(type, field, kind, standard, standard_f32, least, most, choices, help)                     \
     { #field, KILN_OPTION_##kind, offsetof(type, field), standard, standard_f32, least, most, choices, help }
+/* Rows that several methods have. `of`: " of each start", or "". */
+#define KI_OPTION_ITERATIONS(type, most, of)                                                                 \
+    KI_OPTION(type, max_iterations, INTEGER, most, most, 1, 9e18, NULL,                                      \
+              "Stop after this many iterations" of ", converged or not.")
+#define KI_OPTION_SEED(type)                                                                                 \
+    KI_OPTION(type, seed, INTEGER, 0, 0, 0, 9e15, NULL,                                                      \
+              "Start of the random numbers: the same seed gives the same result on one device.")
+#define KI_OPTION_SHARE(type, standard)                                                                      \
+    KI_OPTION(type, tolerance, REAL, standard, standard, 0, INFINITY, NULL,                                  \
+              "Stop when an iteration lowers the objective by at most this share.")
 #define KI_OPTIONS(table, type)                                                                              \
     .options = (table), .option_count = sizeof(table) / sizeof *(table), .options_bytes = sizeof(type)
 /* ERR_ARGUMENT if an option was given that must not be 0, and is. */

@@ -98,10 +98,8 @@ static const kiln_option options_table[] = {
               "rows and columns after the other (CCD++)."),
     KI_OPTION(kiln_als_options, steps, INTEGER, 3, 3, 1, 10000, NULL,
               "Steps of conjugate gradient for each row, of ccd for each factor."),
-    KI_OPTION(kiln_als_options, tolerance, REAL, 1e-4, 1e-4, 0, INFINITY, NULL,
-              "Stop when an iteration lowers the objective by at most this share."),
-    KI_OPTION(kiln_als_options, max_iterations, INTEGER, 100, 100, 1, 9e18, NULL,
-              "Stop after this many iterations, converged or not."),
+    KI_OPTION_SHARE(kiln_als_options, 1e-4),
+    KI_OPTION_ITERATIONS(kiln_als_options, 100, ""),
     KI_OPTION(kiln_als_options, confidence, CHOICE, 1, 1, 1, 3, "linear|proportional|log",
               "With implicit: the confidence in an entry r is 1 + alpha |r|, or alpha |r| (the implicit "
               "package's, at least 1), or 1 + alpha log(1 + |r| / epsilon)."),

@@ -193,10 +193,8 @@ static const kiln_option options_table[] = {
         "the ratings' standard deviation."),
     KI_OPTION(kiln_sfa_options, damping, REAL, 5, 5, 0, INFINITY, NULL,
               "A mean is its sum divided by its count plus this, so that few entries count for less."),
-    KI_OPTION(kiln_sfa_options, tolerance, REAL, 1e-4, 1e-4, 0, INFINITY, NULL,
-              "Stop when an iteration lowers the objective by at most this share."),
-    KI_OPTION(kiln_sfa_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
-              "Stop after this many iterations, converged or not."),
+    KI_OPTION_SHARE(kiln_sfa_options, 1e-4),
+    KI_OPTION_ITERATIONS(kiln_sfa_options, 200, ""),
 };
 
 const struct ki_algorithm ki_algorithm_sfa = {

@@ -37,8 +37,7 @@ static const kiln_option options_table[] = {
               "K rows (random), or centres that are given."),
     KI_OPTION(kiln_kmeans_options, restarts, INTEGER, 1, 1, 1, 1e6, NULL,
               "Begin this many times and keep the result with the least inertia."),
-    KI_OPTION(kiln_kmeans_options, seed, INTEGER, 0, 0, 0, 9e15, NULL,
-              "Start of the random numbers: the same seed gives the same result on one device."),
+    KI_OPTION_SEED(kiln_kmeans_options),
     KI_OPTION(
         kiln_kmeans_options, batch, INTEGER, 0, 0, 0, 9e15, NULL,
         "Rows in a mini-batch, drawn with replacement for each iteration. Default: all rows each time."),
@@ -56,8 +55,7 @@ static const kiln_option options_table[] = {
         kiln_kmeans_options, tolerance, REAL, 1e-4, 1e-4, 0, INFINITY, NULL,
         "Stop when the squares of the centres' moves in one iteration add up to at most this times the mean "
         "variance of the columns."),
-    KI_OPTION(kiln_kmeans_options, max_iterations, INTEGER, 300, 300, 1, 9e18, NULL,
-              "Stop after this many iterations of each start, converged or not."),
+    KI_OPTION_ITERATIONS(kiln_kmeans_options, 300, " of each start"),
 };
 
 const struct ki_algorithm ki_algorithm_kmeans = {

@@ -379,8 +379,7 @@ static const kiln_option options_table[] = {
     KI_OPTION(kiln_mds_options, tolerance, REAL, 1e-6, 1e-5, 0, INFINITY, NULL,
               "Stop when an iteration lowers the stress by at most this share of it, or stress-1 is no more "
               "than this."),
-    KI_OPTION(kiln_mds_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
-              "Stop each start after this many iterations, converged or not."),
+    KI_OPTION_ITERATIONS(kiln_mds_options, 1000, " of each start"),
 };
 
 const struct ki_algorithm ki_algorithm_mds = {

@@ -99,37 +99,36 @@ done:
     return status;
 }
 
-/* clang-format off: one shape for both */
-#define SHARED                                                                                               \
-    KI_OPTION(kiln_svd_options, scale, FLAG, 0, 0, 0, 1, NULL,                                               \
-              "Divide each column by its standard deviation; a constant one stays as it is."),               \
-        KI_OPTION(                                                                                           \
-            kiln_svd_options, solver, CHOICE, 0, 0, 1, 2, "krylov|gram",                                     \
-            "Iterate on the data (krylov), or on the Gram matrix of their columns (gram), which is made "    \
-            "in one pass or a few. Without it the way that is expected to be cheaper."),                     \
-        KI_OPTION(kiln_svd_options, seed, INTEGER, 0, 0, 0, 9e15, NULL,                                      \
-                  "Start of the random vectors: the same seed gives the same result on one device."),        \
-        KI_OPTION(                                                                                           \
-            kiln_svd_options, tolerance, REAL, 1e-8, 1e-5, 0, INFINITY, NULL,                                \
-            "Stop when for each triple |A v - s u| and |A'u - s v| are at most this times the largest "      \
-            "singular value."),                                                                              \
-        KI_OPTION(kiln_svd_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,                      \
-                  "Stop after this many iterations, converged or not.")
-#define ROW(title, table)                                                                                    \
-    .shown = {title, KI_OPTIONS(table, kiln_svd_options), .predicts = 1, .components = 10},                  \
+/* kiln pca always centres, so that its rows are all but the last. */
+static const kiln_option options_table[] = {
+    KI_OPTION(kiln_svd_options, scale, FLAG, 0, 0, 0, 1, NULL,
+              "Divide each column by its standard deviation; a constant one stays as it is."),
+    KI_OPTION(kiln_svd_options, solver, CHOICE, 0, 0, 1, 2, "krylov|gram",
+              "Iterate on the data (krylov), or on the Gram matrix of their columns (gram), which is made in "
+              "one pass or a few. Without it the way that is expected to be cheaper."),
+    KI_OPTION_SEED(kiln_svd_options),
+    KI_OPTION(kiln_svd_options, tolerance, REAL, 1e-8, 1e-5, 0, INFINITY, NULL,
+              "Stop when for each triple |A v - s u| and |A'u - s v| are at most this times the largest "
+              "singular value."),
+    KI_OPTION_ITERATIONS(kiln_svd_options, 1000, ""),
+    KI_OPTION(kiln_svd_options, center, FLAG, 0, 0, 0, 1, NULL,
+              "Take off each column its mean: principal components."),
+};
+enum { OPTIONS = sizeof options_table / sizeof *options_table };
+
+#define ROW(title, count)                                                                                    \
+    .shown = {title,                                                                                         \
+              .options = options_table,                                                                      \
+              .option_count = (count),                                                                       \
+              .options_bytes = sizeof(kiln_svd_options),                                                     \
+              .predicts = 1,                                                                                 \
+              .components = 10},                                                                             \
     .given = offsetof(kiln_svd_options, given),                                                              \
     .tensors = {{"V", 'n', 'k', false, false, false},       {"s", 'k', '1', false, false, false},            \
                 {"mean", 'n', '1', true, false, false},     {"deviation", 'n', '1', true, false, false},     \
                 {"variance", 'k', '1', true, false, false}, {"total", '1', '1', true, true, false}},         \
     .check = check, .predict = predict, .passes = {20, 4, false}
-/* clang-format on */
-
-static const kiln_option svd_options[] = {KI_OPTION(kiln_svd_options, center, FLAG, 0, 0, 0, 1, NULL,
-                                                    "Take off each column its mean: principal components."),
-                                          SHARED};
-static const kiln_option pca_options[] = {SHARED};
-
 #define SVD_TITLE "svd", "Find the largest singular values and vectors"
 #define PCA_TITLE "pca", "Find principal components"
-const struct ki_algorithm ki_algorithm_svd = {ROW(SVD_TITLE, svd_options)};
-const struct ki_algorithm ki_algorithm_pca = {ROW(PCA_TITLE, pca_options)};
+const struct ki_algorithm ki_algorithm_svd = {ROW(SVD_TITLE, OPTIONS)};
+const struct ki_algorithm ki_algorithm_pca = {ROW(PCA_TITLE, OPTIONS - 1)};

@@ -97,10 +97,8 @@ static const kiln_option options_table[] = {
               "Where to begin: at random, or at the singular vectors, of whose positive or negative parts "
               "the rest is 0 "
               "and stays 0 (nndsvd), or is the counts' mean (nndsvda)."),
-    KI_OPTION(kiln_gap_options, tolerance, REAL, 1e-5, 1e-5, 0, INFINITY, NULL,
-              "Stop when an iteration lowers the objective by at most this share."),
-    KI_OPTION(kiln_gap_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
-              "Stop after this many iterations, converged or not."),
+    KI_OPTION_SHARE(kiln_gap_options, 1e-5),
+    KI_OPTION_ITERATIONS(kiln_gap_options, 200, ""),
 };
 
 const struct ki_algorithm ki_algorithm_gap = {

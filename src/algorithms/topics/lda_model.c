@@ -94,8 +94,7 @@ static const kiln_option options_table[] = {
               "Online: batch t counts (delay + t)^-decay; above 0.5."),
     KI_OPTION(kiln_lda_options, tolerance, REAL, 1e-5, 1e-5, 0, INFINITY, NULL,
               "Stop when an iteration changes the bound by at most this share."),
-    KI_OPTION(kiln_lda_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
-              "Stop after this many iterations, converged or not."),
+    KI_OPTION_ITERATIONS(kiln_lda_options, 200, ""),
 };
 
 const struct ki_algorithm ki_algorithm_lda = {

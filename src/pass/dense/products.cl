@@ -64,53 +64,50 @@ DEVICE_FN void fetch_right(LOCAL_PTR struct pieces *piece, __global const real *
 }
 
 #if TRANSPOSED
-__kernel GROUP_OF(256) void dense_products(PARAMETERS(products)) {
-    LOCAL struct pieces piece;
-    const int id = (int)get_local_id(0), tile = (int)get_group_id(0) % tiles;
-    const int split = (int)get_group_id(0) / tiles, from = tile / across * ROWS,
-              column = tile % across * COLUMNS;
-    real sum[TALL][WIDE];
-#pragma unroll
-    for (int i = 0; i < TALL; i++)
-#pragma unroll
-        for (int c = 0; c < WIDE; c++) sum[i][c] = REAL(0.0);
-    for (long row = (long)split * DEPTH; row < rows; row += (long)splits * DEPTH) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int e = id; e < DEPTH * ROWS; e += GROUP) {
-            const int d = e / ROWS, j = e % ROWS;
-            const bool there = row + d < rows && from + j < n;
-            piece.left[d * PITCH + j] = there ? X[(index_t)(row + d) * n + from + j] : REAL(0.0);
-        }
-        fetch_right(&piece, y, row, rows, column, k);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        multiply_pieces(sum, &piece);
-    }
-#pragma unroll
-    for (int i = 0; i < TALL; i++)
-#pragma unroll
-        for (int c = 0; c < WIDE; c++) {
-            const int j = from + id / SIDE * TALL + i, to = column + c * SIDE + id % SIDE;
-            if (j < n && to < k) out[((index_t)split * k + to) * n + j] = sum[i][c];
-        }
-}
+typedef long term_t; /* the terms of a sum are rows of X, and the tile's rows are its columns */
+typedef int side_t;
 #else
+typedef int term_t;
+typedef long side_t;
+#endif
+
+/* DEPTH terms of the tile's rows, of which there are `sums` and `terms` in all; what is not there is 0. */
+DEVICE_FN void fetch_left(LOCAL_PTR struct pieces *piece, __global const real *X, term_t first, term_t terms,
+                          side_t from, side_t sums, int n) {
+    for (int e = (int)get_local_id(0); e < DEPTH * ROWS; e += GROUP) {
+#if TRANSPOSED
+        const int d = e / ROWS, r = e % ROWS;
+        const index_t at = (index_t)(first + d) * n + from + r;
+#else
+        const int r = e / DEPTH, d = e % DEPTH;
+        const index_t at = (index_t)(from + r) * n + first + d;
+#endif
+        piece->left[d * PITCH + r] = from + r < sums && first + d < terms ? X[at] : REAL(0.0);
+    }
+}
+
 __kernel GROUP_OF(256) void dense_products(PARAMETERS(products)) {
     LOCAL struct pieces piece;
-    const int id = (int)get_local_id(0), column = (int)(get_group_id(0) % across) * COLUMNS;
-    const long from = (long)(get_group_id(0) / across) * ROWS;
+    const int id = (int)get_local_id(0);
+#if TRANSPOSED
+    const int tile = (int)get_group_id(0) % tiles, split = (int)get_group_id(0) / tiles;
+    const int column = tile % across * COLUMNS;
+    const side_t from = tile / across * ROWS, sums = n;
+    const term_t begin = (long)split * DEPTH, stride = (long)splits * DEPTH, terms = rows;
+#else
+    const int column = (int)(get_group_id(0) % across) * COLUMNS;
+    const side_t from = (long)(get_group_id(0) / across) * ROWS, sums = rows;
+    const term_t begin = 0, stride = DEPTH, terms = n;
+#endif
     real sum[TALL][WIDE];
 #pragma unroll
     for (int i = 0; i < TALL; i++)
 #pragma unroll
         for (int c = 0; c < WIDE; c++) sum[i][c] = REAL(0.0);
-    for (int first = 0; first < n; first += DEPTH) {
+    for (term_t first = begin; first < terms; first += stride) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int e = id; e < DEPTH * ROWS; e += GROUP) {
-            const int r = e / DEPTH, d = e % DEPTH;
-            const bool there = from + r < rows && first + d < n;
-            piece.left[d * PITCH + r] = there ? X[(index_t)(from + r) * n + first + d] : REAL(0.0);
-        }
-        fetch_right(&piece, y, first, n, column, k);
+        fetch_left(&piece, X, first, terms, from, sums, n);
+        fetch_right(&piece, y, first, terms, column, k);
         barrier(CLK_LOCAL_MEM_FENCE);
         multiply_pieces(sum, &piece);
     }
@@ -118,13 +115,16 @@ __kernel GROUP_OF(256) void dense_products(PARAMETERS(products)) {
     for (int i = 0; i < TALL; i++)
 #pragma unroll
         for (int c = 0; c < WIDE; c++) {
-            const long row = from + id / SIDE * TALL + i;
             const int to = column + c * SIDE + id % SIDE;
+            const side_t row = from + id / SIDE * TALL + i;
+#if TRANSPOSED
+            if (row < sums && to < k) out[((index_t)split * k + to) * n + row] = sum[i][c];
+#else
             const index_t at = (index_t)row * k + to;
-            if (row < rows && to < k) out[at] = z ? alpha * sum[i][c] + beta * z[at] : alpha * sum[i][c];
+            if (row < sums && to < k) out[at] = z ? alpha * sum[i][c] + beta * z[at] : alpha * sum[i][c];
+#endif
         }
 }
-#endif
 
 /* The variants that differ in text, as the tests build them. */
 // build TRANSPOSED=0 TALL=8 WIDE=1
