@@ -499,6 +499,40 @@ static void what_is_reported_is_of_the_result(void **state) {
     }
 }
 
+/* Columns that are constant say together what an intercept says, and, standardised without one, share it by
+ * their mean squares: each gets as much of it as the others. So say rows that are fewer than columns, too,
+ * whose fit is exact. */
+static void constants_share_what_they_say(void **state) {
+    (void)state;
+    enum { M = 30, N = 5, WIDE = 600 };
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+        for (int options = 0; options < 8; options++) {
+            struct problem p = problem_new(options & 4 ? 8 : M, options & 4 ? WIDE : N, 1, 1, false, 73);
+            for (int i = 0; i < p.m; i++)
+                for (int c = 0; c < 3; c++) p.X[i * p.n + 2 * c] = c < 2 ? 3 : -6;
+            kiln_report report = {0};
+            const struct run run = on_cpu(type, options & 1 ? KILN_CSR : KILN_DENSE);
+            struct solution want = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
+            kiln_report_free(&report);
+            const kiln_linreg_options apart = {
+                .no_intercept = true, .standardize = true, .solver = options & 2 ? KILN_LINREG_CG : 0};
+            struct solution got = solve(&report, &run, &p, &apart);
+            const double near = type == KILN_F32 ? 1e-4 : 1e-9;
+            assert_true(report.converged);
+            assert_true(kiln_report_figure(&report, "rank") == (options & 4 ? 8 : 3));
+            assert_true(fabs(3 * got.W[0] + 6 * got.W[4]) <= near * fabs(3 * got.W[0]) && got.W[0] != 0);
+            assert_true(fabs(got.W[0] - got.W[2]) <= near * fabs(got.W[0]));
+            if (options & 4)
+                assert_true(kiln_report_figure(&report, "rss") <= near * near * p.m);
+            else
+                assert_true(fabs(9 * got.W[0] - want.b[0]) <= near && fabs(got.W[1] - want.W[1]) <= near);
+            kiln_report_free(&report);
+            solution_free(&want);
+            solution_free(&got);
+            problem_free(&p);
+        }
+}
+
 static int open_cpu(void **state) {
     (void)state;
     return kiln_device_open(&cpu, "cpu", NULL) != KILN_OK;
@@ -529,6 +563,7 @@ int main(void) {
         cmocka_unit_test(wild_starts),
         cmocka_unit_test(few_rows_know_their_rank),
         cmocka_unit_test(what_is_reported_is_of_the_result),
+        cmocka_unit_test(constants_share_what_they_say),
     };
     return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

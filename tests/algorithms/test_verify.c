@@ -277,6 +277,32 @@ static void rank_of_few_rows(void **state) {
         }
 }
 
+/* Standardised without an intercept, columns that are constant but for rounding count as one: what training
+ * says of its gradient is found again, whatever the method, and whether there are classes or not. */
+static void constants_that_are_one(void **state) {
+    (void)state;
+    double x[ROWS * COLS];
+    for (int classes = 2; classes <= 3; classes++) {
+        kiln_matrix *A = NULL;
+        assert_int_equal(kiln_matrix_get(x, X), KILN_OK);
+        for (int i = 0; i < ROWS; i++) x[i * COLS] = x[i * COLS + 2] = i % 3 ? 0.1 : nextafter(0.1, 1);
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, ROWS, COLS, x), KILN_OK);
+        kiln_matrix *y = classes == 2 ? pair : three;
+        const kiln_loss loss = {.kind = classes == 2 ? KILN_LOSS_LOGISTIC : KILN_LOSS_SOFTMAX, .y = y};
+        const kiln_verify_options penalty = {.l2 = 0.001, .standardize = 1};
+        struct fit fit = fit_new(classes == 2 ? 1 : 3, loss, penalty);
+        const kiln_logreg_options options = {
+            .l2 = 0.001, .standardize = 1, .no_intercept = 1, .tolerance = 1e-3};
+        kiln_verification found = {0};
+        assert_int_equal(kiln_logreg(fit.W, NULL, A, y, &options, &fit.report), KILN_OK);
+        assert_true(fit.report.converged && fit.report.residual > 1e-9);
+        assert_int_equal(kiln_verify(&found, &fit.loss, A, fit.W, NULL, &penalty), KILN_OK);
+        assert_true(fabs(found.gradient - fit.report.residual) <= 1e-6 * fit.report.residual);
+        kiln_matrix_free(A);
+        fit_free(&fit);
+    }
+}
+
 static void weight_zero_leaves_out(void **state) {
     (void)state;
     double x[ROWS * COLS], y[ROWS], fold[ROWS], without[COLS + 1], with[COLS + 1];
@@ -552,6 +578,7 @@ int main(void) {
         cmocka_unit_test(generalised),
         cmocka_unit_test(far_from_the_boundary),
         cmocka_unit_test(rank_of_few_rows),
+        cmocka_unit_test(constants_that_are_one),
         cmocka_unit_test(weight_zero_leaves_out),
         cmocka_unit_test(predictions),
         cmocka_unit_test(prediction_of_glm),

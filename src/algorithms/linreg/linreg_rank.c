@@ -1,6 +1,6 @@
 /* The solution of least norm, where X's columns (centred, under an intercept) depend on each other: of all w
  * with the least sum of squares the one with the least sum of squared coefficients, each in the user's unit
- * or, standardised, times its column's spread.
+ * or, standardised, times its column's spread (its root mean square where it has no spread).
  *
  * By columns: those that the factor (linreg_direct.c) leaves out may depend on the others. For each, N has
  * what makes 0 of it and them, corrected by products with X itself, as the Gram matrix knows half of the
@@ -28,7 +28,9 @@ void ki_rank_undecided(struct ki_rank *rank) {
     *rank = (struct ki_rank){.known = true, .rank = -1, .least = rank->least};
 }
 
-/* 1, or of standardised columns the variance; 0 for those that are left out. */
+/* 1, or of standardised columns the variance; 0 for those that are left out. A column without a spread, which
+ * has a coefficient where there is no intercept, goes by its mean square: else the norm of two such columns
+ * would be 0 whatever their coefficients are. */
 static kiln_status set_metric(struct ki_system *system) {
     kiln_status status;
     struct ki_arena arena = {0};
@@ -39,8 +41,10 @@ static kiln_status set_metric(struct ki_system *system) {
     system->rank.metric = metric;
     TRY(ki_vector_get(diagonal, system->options.no_intercept ? system->square : system->centred));
     if (system->options.standardize) TRY(ki_vector_get(metric, system->centred));
-    for (int64_t j = 0; j < n; j++)
-        metric[j] = !(diagonal[j] > 0) ? 0 : !system->options.standardize ? 1 : metric[j] / system->weight;
+    for (int64_t j = 0; j < n; j++) {
+        const double square = system->options.standardize && !(metric[j] > 0) ? diagonal[j] : metric[j];
+        metric[j] = !(diagonal[j] > 0) ? 0 : !system->options.standardize ? 1 : square / system->weight;
+    }
 done:
     return ki_arena_free(&arena, status);
 }

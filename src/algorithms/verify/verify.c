@@ -43,10 +43,24 @@ static void unload(struct ki_verify_facts *f) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ki_free(all[i]);
 }
 
+/* Standardised without an intercept, Newton's method takes columns that count as constant for one, as
+ * ki_columns_one_constant says: the gradient's norm has no part of the others. near: some of them are
+ * constant but for rounding. */
+static void one_constant(struct ki_verify_facts *f, bool near) {
+    bool found = false;
+    if (!near || f->b || !f->options.standardize || f->loss->kind == KILN_LOSS_SQUARED) return;
+    for (int64_t j = 0; j < f->cols; j++) {
+        if (f->variance[j] > 0 || !(f->square[j] > 0)) continue;
+        if (found) f->square[j] = 0;
+        found = true;
+    }
+}
+
 /* Two passes: means, then squares about them; entries that are not stored are zeros. */
 static kiln_status measure_columns(struct ki_verify_facts *f) {
     const size_t bytes = (size_t)f->cols * sizeof(long double);
     kiln_status status = KILN_OK;
+    bool near = false;
     long double *stored = ki_calloc(bytes); /* weight of the stored entries, */
     int64_t *counted = ki_calloc((size_t)f->cols * sizeof *counted),
             heavy = 0; /* and how many have some; rows that have */
@@ -76,9 +90,11 @@ static kiln_status measure_columns(struct ki_verify_facts *f) {
         /* The difference of two sums is rounding where no row lacks an entry. */
         const long double absent = counted[j] == heavy ? 0 : fmaxl(f->weight - stored[j], 0);
         f->variance[j] += absent * f->mean[j] * f->mean[j] / f->weight;
-        if (sqrtl(f->variance[j]) <= f->flat * fabsl(f->mean[j]))
-            f->variance[j] = 0; /* constant, but for rounding */
+        if (!(sqrtl(f->variance[j]) <= f->flat * fabsl(f->mean[j]))) continue;
+        near |= f->variance[j] > 0;
+        f->variance[j] = 0; /* constant, but for rounding */
     }
+    one_constant(f, near);
 done:
     ki_free(stored);
     ki_free(counted);
