@@ -23,7 +23,7 @@ import kiln_c as kiln  # noqa: E402
 
 LIMIT = 1e-4  # of f32; of f64 results agree far better
 LONG, POOL = 1, 4_000_037  # seconds; numbers, a prime
-STEPS = {}
+STEPS, COUNTED = {}, {}
 
 # name: "fused.fig4". then: the baseline and the machine of the paper. told: numbers that its text gives. how: what answers it here.
 Step = collections.namedtuple("Step", "name title unit then told how run")
@@ -33,6 +33,14 @@ def step(name, title, unit, then, told, how):
     def keep(run):
         STEPS[name] = Step(name, title, unit, then, told, how, run)
         return run
+    return keep
+
+
+def counts(name):
+    """Of a function of the run: its pairs (label, call) are what counters are read of for the step."""
+    def keep(calls):
+        COUNTED[name] = calls
+        return calls
     return keep
 
 
@@ -71,7 +79,7 @@ class Run:
         import scipy.sparse as sp
         shape = [word for name, number in (("rows", rows), ("cols", cols), ("nnz", entries)) for word in (f"--{name}", str(number))]
         path = self.generated("kdd2010", real, *shape, *([] if popular else ["--uniform"]))
-        return sp.csr_matrix(sp.load_npz(path + ".npz"))
+        return sp.load_npz(path + ".npz")
 
     def floats(self, rows, cols, first=0):
         """Random numbers of single precision, the same again and again where there are many."""
@@ -88,7 +96,7 @@ class Run:
         call()
         sync()
         once = max(time.perf_counter() - begin, 1e-7)
-        batch, least = max(1, int(0.002 / once)), self.size(0.004, 0.15)
+        batch, least = max(1, int(0.002 / once)), self.size(0.004, 0.05)
         times = [once] if batch == 1 else []
         while time.perf_counter() - begin < least or len(times) < 3 and time.perf_counter() - begin < LONG:
             began = time.perf_counter()

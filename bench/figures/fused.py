@@ -1,17 +1,24 @@
 """Ashari et al., On Optimizing Machine Learning Workloads via Kernel Fusion, PPoPP 2015: w = alpha X^T (v .* (X y)) + beta z."""
 import argparse
+import concurrent.futures
+import math
+
 import numpy as np
 
+import counted
 import end_to_end
+import equations
 import gpu_iteration
 import plans
-from frame import free, kiln, library, row, step
+from frame import counts, free, kiln, library, row, step
 
 TITAN = "cuSPARSE and cuBLAS of CUDA 6, BIDMat on the GPU, and BIDMat with MKL (8 threads); GeForce GTX Titan, Core i7 3.4 GHz"
 ALPHA, BETA = 1.5, 0.5
 CONDITION = 110  # of X^T X: HIGGS-shaped data then need the paper's iterations, 32
 NAMES = {"higgs": "HIGGS", "kdd2010": "KDD 2010"}
+MOST, PART = 100, 20  # iterations
 WIDTHS, SPARSITY = (200, 400, 800, 1024, 2048, 4096), 0.01
+LOADED = (200, 1024)  # widths of which counters are read
 BIDMAT = ("BIDMat is not measured, as its GPU kernels are those of CUDA's of 2014; in its place stand NumPy and SciPy on a processor, and "
           "the libraries of today on a GPU")
 
@@ -59,30 +66,49 @@ def amortised(run, lib, q, pair, values):
     return {"transpose_ms": build, "amortised_after": build / (pair - stored) if pair > stored else None}
 
 
-def sparse_rows(run, pattern):
+def widths(run):
+    return run.size((200, 1024), WIDTHS)
+
+
+def sparse_data(run, cols):
     rows = run.size(4_000, 500_000)
+    return run.sparse(rows, cols, int(rows * cols * SPARSITY), "f64")
+
+
+def sparse_rows(run, pattern):
     run.note(BIDMAT)
-    for cols in run.size((200, 1024), WIDTHS):
-        X = run.sparse(rows, cols, int(rows * cols * SPARSITY), "f64")
-        yield from measure(run, f"{rows:,} x {cols:,}", X, [pattern])
+    for cols in widths(run):
+        X = sparse_data(run, cols)
+        yield from measure(run, f"{X.shape[0]:,} x {cols:,}", X, [pattern])
 
 
 @step("fused.table2", "share of the pattern in linear regression by conjugate gradient", "%",
       "SystemML, one thread of a processor, by single operations",
-      {"HIGGS": 99.4, "KDD 2010": 82.9},
-      "a pass (mmchain) as a share of an iteration of kiln_linreg, and of the same iteration composed of library calls")
+      {"HIGGS": 99.4, "HIGGS, vectors": 0.1, "KDD 2010": 82.9, "KDD 2010, vectors": 16.9},
+      "a pass (mmchain with v and z) as a share of an iteration of kiln_linreg, whose remainder is vectors; both shares of the same "
+      "iteration composed of library calls")
 def table2(run):
     for name, X in data_sets(run):
         KX = run.device.dense(*X.shape, X.dtype, X) if isinstance(X, np.ndarray) else run.device.csr(X)
         ours = gpu_iteration.measure(run.device, name, KX, False)
-        values, lib = {"Kiln": 100 / ours["ratio"]}, library(run, X)
         free(KX)
-        if lib:
-            p = lib.up(np.random.default_rng(1).standard_normal(X.shape[1]).astype(X.dtype))
-            apply = lambda p: lib.transposed(lib.plain(p))
-            whole = run.milliseconds(lambda: end_to_end.conjugate_gradient(apply, p, 0 * p, 4), lib.sync)
-            values[lib.name] = 100 * 4 * run.milliseconds(lambda: apply(p), lib.sync) / whole
-        yield row(name, values, iteration_ms=ours["iteration_ms"], pass_ms=ours["pass_ms"])
+        yield row(name, {"Kiln": 100 / ours["ratio"], **composed_shares(run, X)}, iteration_ms=ours["iteration_ms"],
+                  pass_ms=ours["pass_ms"], before_ms=ours["before_ms"])
+
+
+def composed_shares(run, X):
+    """Of an iteration by library calls: what is the pattern, and what the operations on vectors."""
+    lib, steps = library(run, X), 4
+    if not lib:
+        return {}
+    p = lib.up(np.random.default_rng(1).standard_normal(X.shape[1]).astype(X.dtype))
+
+    def milliseconds(apply):
+        return run.milliseconds(lambda: end_to_end.conjugate_gradient(apply, p, 0 * p, steps), lib.sync)
+
+    apply = lambda p: lib.transposed(lib.plain(p))
+    whole, vectors = milliseconds(apply), milliseconds(lambda _, q=apply(p): q)
+    return {lib.name: 100 * steps * run.milliseconds(lambda: apply(p), lib.sync) / whole, f"{lib.name}, vectors": 100 * vectors / whole}
 
 
 def made(run, name):
@@ -94,16 +120,34 @@ def data_sets(run, names=("higgs", "kdd2010")):
     import scipy.sparse as sp
     for name in names:
         path = made(run, name)
-        yield NAMES[name], np.load(path + ".npy") if name == "higgs" else sp.csr_matrix(sp.load_npz(path + ".npz"))
+        yield NAMES[name], run.once(("read", name), lambda: np.load(path + ".npy") if name == "higgs" else sp.load_npz(path + ".npz"))
+
+
+@counts("fused.fig2")
+def loads(run):
+    """A product of each width by Kiln and by the library."""
+    for cols in LOADED:
+        X = sparse_data(run, cols)
+        lib, q = library(run, X), np.random.default_rng(5).random(X.shape[0])
+        KX, v, w = run.device.csr(X), run.device.dense(len(q), 1, np.float64, q), run.device.dense(cols, 1, np.float64)
+        theirs = lib.up(q)
+        yield f"{cols} Kiln", lambda: kiln.multiply(w, 1.0, KX, v, transposed=True)
+        yield f"{cols} {lib.name}", lambda: lib.transposed(theirs)
+        free(KX, v, w)
 
 
 @step("fused.fig2", "X^T y of a sparse X, 1 % of entries", "ms", TITAN,
-      {"cuSPARSE, mean": 35, "cuSPARSE, most": 67, "loads of cuSPARSE, mean": 3.5},
-      "kiln_multiply, transposed, against the library's transposed product; with a stored transpose, and after how many products that pays")
+      {"cuSPARSE, mean": 35, "cuSPARSE, most": 67, "loads of cuSPARSE over the kernel's, mean": 3.5},
+      "kiln_multiply, transposed, against the library's transposed product, with what both read by ncu's counters; with a stored transpose, "
+      "and after how many products that pays")
 def fig2(run):
-    run.note("loads are not counted: GPUs' counters need privileges; `ncu --metrics dram__bytes_read.sum` around "
-             "`kiln_bench --op multiply --transposed` reads them where they may be read")
-    return sparse_rows(run, "X^T y")
+    found = counted.count(run, "fused.fig2")
+    for held, cols in zip(sparse_rows(run, "X^T y"), widths(run)):
+        ours = found.get(f"{cols} Kiln", {})
+        for label, loads_of in found.items():
+            if label.startswith(f"{cols} ") and label != f"{cols} Kiln":
+                held["loads"] = {what: {"Kiln": round(ours[what], 1), "cuSPARSE": round(mb, 1)} for what, mb in loads_of.items() if what in ours}
+        yield held
 
 
 @step("fused.fig3", "X^T (X y) of a sparse X, 1 % of entries", "ms", TITAN,
@@ -132,48 +176,65 @@ def table4(run):
 def fig5(run):
     rows = run.size(2_000, 500_000)
     for cols in run.size((32, 512), (32, 64, 128, 256, 512, 1024, 2048)):
-        yield from measure(run, f"{rows:,} x {cols:,}", np.random.default_rng(6).random((rows, cols)) - 0.5, ["X^T (X y)"])
+        yield from measure(run, f"{rows:,} x {cols:,}", run.floats(rows, cols).astype(np.float64), ["X^T (X y)"])
 
 
-def vector_size(mean):
-    """VS by the paper's equation 4."""
-    return 32 if mean > 32 else 1 if mean <= 2 else 2 ** max(i for i in range(1, 5) if mean > 2 ** i)
-
-
-# Beside the paper's shape those on which choices were measured to lose the most (bench/studies/h200-plans-sparse.json).
-CHOICES = [(500_000, 1024, 5_000_000, "uniform"), (500_000, 200, 1_000_000, "uniform"), (500_000, 4096, 20_000_000, "uniform"),
-           (4_000_000, 4096, 20_000_000, "zipf")]
+# Rows, columns, entries and popularity. Beside the paper's shape those on which choices were measured to lose the most
+# (bench/studies/h200-plans-sparse.json), and dense ones for equation 6.
+CHOICES = [(500_000, 1024, 5_000_000, "uniform"), (500_000, 200, 1_000_000, "uniform"), (4_000_000, 4096, 20_000_000, "zipf"),
+           (500_000, 200, 0, "")]
 
 
 @step("fused.fig6", "the launch model's choice among all plans, sparse 500,000 x 1,024", "ms",
       "the best of some 1,200 settings of VS, BS, C and the grid, found by trying all",
       {"loss of the choice, at most %": 2},
-      "kiln tune mmchain --exhaustive: the choice, the best and the worst of the plans (with --scale small those predicted fastest)")
+      "kiln tune mmchain --exhaustive: the choice, the best and the worst of the plans (with --scale small those predicted fastest), and the "
+      "one that is nearest to what equations 4 to 6 say")
 def fig6(run):
     options = argparse.Namespace(kiln=f"{run.build}/kiln", device=run.asked, quick=run.small)
-    for shape in run.size(CHOICES[:1], CHOICES):
-        for kind in run.size(("f64",), ("f64", "f32")):
-            found = plans.tune(options, shape, kind, run.size(0.04, 1))
-            times = [1e3 * plan["seconds"] for plan in found["plans"]]
-            choice = next(plan for plan in found["plans"] if plan["chosen"])
-            yield row(f"{found['rows']:,} x {shape[1]:,}, {shape[3]}, {kind}",
-                      {"Kiln": 1e3 * choice["seconds"], "best plan": min(times), "worst plan": max(times)},
-                      plans=len(times), rank=found["rank"], loss_percent=100 * found["loss"],
-                      predicted_ms=1e3 * choice["predicted_seconds"], VS=choice["VS"], BS=choice["BS"], C=choice["C"],
-                      equation_4_VS=vector_size(shape[2] / shape[0]))
+    works = [(shape, kind) for shape in run.size(CHOICES[::3], CHOICES) for kind in run.size(("f64",), ("f64", "f32"))]
+    limits = equations.of_gpu(run)
+    if run.kind == "cuda":  # builds the kernels side by side, which are kept
+        with concurrent.futures.ThreadPoolExecutor(len(works)) as pool:
+            list(pool.map(lambda work: plans.tune(options, *work, 0.002), works))
+    for (rows, cols, entries, skew), kind in works:
+        found = plans.tune(options, (rows, cols, entries, skew), kind, run.size(0.04, 1))
+        times = [1e3 * plan["seconds"] for plan in found["plans"]]
+        choice = next(plan for plan in found["plans"] if plan["chosen"])
+        values = {"Kiln": 1e3 * choice["seconds"], "best plan": min(times), "worst plan": max(times)}
+        wanted = equations.sparse(limits, rows, cols, entries, int(kind[1:]) // 8) if entries else equations.dense(limits, cols)
+        if run.kind != "cpu":
+            values["plan by equations"] = 1e3 * nearest(found["plans"], wanted)["seconds"]
+        yield row(f"{found['rows']:,} x {cols:,}, {skew or 'dense'}, {kind}", values, plans=len(times), rank=found["rank"],
+                  loss_percent=100 * found["loss"], predicted_ms=1e3 * choice["predicted_seconds"],
+                  chosen={name: choice[name] for name in wanted}, equations=wanted)
     run.note("times are predicted for each plan from measured bandwidths, in place of equations 4 to 6 (docs/passes.md)")
 
 
+def nearest(found, wanted):
+    """Of the plans the one whose parameters are the fewest doublings away, but for C, which follows from the grid."""
+    names = [name for name in wanted if name != "C"]
+    return min(found, key=lambda plan: sum(abs(math.log2(max(plan[name], 1) / wanted[name])) for name in names))
+
+
 def whole_runs(run, device, alone=False):
-    """`kiln linreg` from file to model, and unless alone the same composed of library calls; once for all steps."""
-    options = argparse.Namespace(build=run.build, device=device, type="f64", iterations=100, tolerance=1e-6, alone=alone)
+    """`kiln linreg` from file to model, and unless alone the same composed of library calls; once for all steps. On the processor
+    KDD 2010 does a part of the paper's 100 iterations, by which the rest is reckoned."""
     for name, called in NAMES.items():
+        iterations = PART if device == "cpu" and name == "kdd2010" else MOST
+        options = argparse.Namespace(build=run.build, device=device, type="f64", iterations=iterations, tolerance=1e-6, alone=alone)
         yield called, run.once(("whole", device, name), lambda: end_to_end.run_files(options, name, made(run, name), run.folder))
 
 
-def useful(seconds):
-    """Without a process's start and end, and without the writing of a model, which the composed run does not do."""
-    return sum(seconds.get(part, 0) for part in ("read", "move", "build", "compute"))
+def reckoned(found):
+    """Iterations of a whole run."""
+    return MOST if found["iterations"] == PART else found["iterations"]
+
+
+def useful(found, kind="fused"):
+    """Seconds without a process's start and end, and without the writing of a model, which the composed run does not do."""
+    seconds = found[kind]
+    return sum(seconds.get(part, 0) for part in ("read", "move", "build")) + seconds["compute"] * reckoned(found) / found["iterations"]
 
 
 @step("fused.table5", "linear regression by conjugate gradient, end to end", "s", "cuSPARSE and cuBLAS of CUDA 6; GeForce GTX Titan",
@@ -182,10 +243,10 @@ def useful(seconds):
       "columns of a condition number that needs the paper's iterations")
 def table5(run):
     for name, found in whole_runs(run, run.kind):
-        values = {"Kiln": useful(found["fused"]), "composed": useful(found["composed"])}
+        values = {"Kiln": useful(found), "composed": useful(found, "composed")}
         if "composed_stored_transpose" in found:
-            values["composed, stored transpose"] = useful(found["composed_stored_transpose"])
-        yield row(f"{name}, {found['iterations']} iterations", values, weights_apart=found["composed"]["difference"],
+            values["composed, stored transpose"] = useful(found, "composed_stored_transpose")
+        yield row(f"{name}, {reckoned(found)} iterations", values, weights_apart=found["composed"]["difference"],
                   solving={"Kiln": found["fused"]["compute"], "composed": found["composed"]["compute"]})
 
 
@@ -194,11 +255,12 @@ def table5(run):
       "kiln linreg on the device and on the processor, reading, moving and solving; on the processor itself against NumPy and SciPy")
 def table6(run):
     run.note("SystemDS is SystemML's successor; docs/migration.md says how its users' files are read here")
+    run.note(f"on the processor KDD 2010's {MOST} iterations are reckoned from {PART}")
     of_processor = dict(whole_runs(run, "cpu", alone=True)) if run.kind != "cpu" else {}
-    for name, found in whole_runs(run, run.kind, alone=run.kind != "cpu"):
-        values = {"Kiln": useful(found["fused"])}
+    for name, found in whole_runs(run, run.kind):
+        values = {"Kiln": useful(found)}
         if run.kind == "cpu":
-            values["NumPy and SciPy"] = useful(found["composed"])
+            values["NumPy and SciPy"] = useful(found, "composed")
         else:
-            values["Kiln on the processor"] = useful(of_processor[name]["fused"])
-        yield row(name, values, iterations=found["iterations"], parts=found["fused"])
+            values["Kiln on the processor"] = useful(of_processor[name])
+        yield row(name, values, iterations=reckoned(found), parts=found["fused"])

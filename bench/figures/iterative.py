@@ -105,41 +105,49 @@ class Layout:
         self.D, self.R, self.sums = device.dense(n, n, dtype), device.dense(n, p, dtype), device.dense(1, 4, "float64")
         kiln.call("distances", self.D, self.X, self.X)
         self.call = kiln.struct("guttman", R=self.R, sums=self.sums, Y=self.Y, D=self.D)
-        self.host, self.apart, self.ones = self.D.numpy(), device.dense(n, n, dtype), device.dense(n, 1, dtype, np.ones((n, 1)))
-        self.row, self.scaled = device.dense(n, 1, dtype), device.dense(n, p, dtype)
+        self.device, self.dtype, self.host, self.more = device, dtype, None, []
 
     def step(self):
         kiln.call("guttman_step", self.call)
 
     def moved(self):
         """With the invariant data copied from the host anew, as without a cache on the device."""
-        kiln.call("matrix_set", self.D, self.host)
+        self.copy()
         self.step()
+
+    def copy(self):
+        if self.host is None:
+            self.host = self.D.numpy()
+        kiln.call("matrix_set", self.D, self.host)
 
     def temporaries(self):
         """R by single operations: the quotients delta / d as a matrix, their sums, and two products."""
-        kiln.call("distances", self.apart, self.Y, self.Y)
-        kiln.call("map", self.apart, 4, self.apart)
-        kiln.call("times", self.apart, self.apart, self.D)
-        kiln.multiply(self.row, 1.0, self.apart, self.ones)
-        kiln.call("times", self.scaled, self.Y, self.row)
-        kiln.multiply(self.R, -1.0, self.apart, self.Y, 1.0, self.scaled)
+        if not self.more:
+            (n, p), dense = self.Y.shape, self.device.dense
+            self.more = [dense(n, n, self.dtype), dense(n, 1, self.dtype, np.ones((n, 1))), dense(n, 1, self.dtype), dense(n, p, self.dtype)]
+        apart, ones, row_sums, scaled = self.more
+        kiln.call("distances", apart, self.Y, self.Y)
+        kiln.call("map", apart, 4, apart)
+        kiln.call("times", apart, apart, self.D)
+        kiln.multiply(row_sums, 1.0, apart, ones)
+        kiln.call("times", scaled, self.Y, row_sums)
+        kiln.multiply(self.R, -1.0, apart, self.Y, 1.0, scaled)
 
     def printed(self, run, result):
         n, p = self.Y.shape
 
         def arguments(cupy, _):
             to = cupy.empty((n, p))
-            return (cupy.asarray(self.host), cupy.asarray(self.Y.numpy()), to, np.int32(n)), to
+            return (cupy.asarray(self.D.numpy()), cupy.asarray(self.Y.numpy()), to, np.int32(n)), to
 
         return printed(run, "mds", MDS_STEPS, p, arguments, result, lambda switches: 8 * THREADS * p * ("SHARED" in switches))
 
     def moved_temporaries(self):
-        kiln.call("matrix_set", self.D, self.host)
+        self.copy()
         self.temporaries()
 
     def free(self):
-        free(self.X, self.Y, self.D, self.R, self.sums, self.apart, self.ones, self.row, self.scaled)
+        free(self.X, self.Y, self.D, self.R, self.sums, *self.more)
 
 
 def points_of(run):
@@ -208,7 +216,7 @@ def overheads(run, verb, sizes, iterations=10):
 @step("iterative.fig6", "overheads of MDS: T with the computation once, T' with it twice", "ms", CARDS, {},
       "kiln mds from a process's start to its end, with 10 and 20 iterations on the same data, and what kiln explain predicts")
 def fig6(run):
-    return overheads(run, "mds", run.size((250,), gpu_overheads.SIZES["mds"]))
+    return overheads(run, "mds", run.size((250,), (250, 4_000, 12_000)))
 
 
 def environments(run):
@@ -235,7 +243,7 @@ def rates(run, label, operations, make):
       "Tesla C1060, C2070 and M2050; double is a little more than a third of single",
       {"double of single, C2070": 1 / 3}, "a step of SMACOF, with the paper's count of operations, n (8 p n + 7 n + 3 p + 1)")
 def fig7(run):
-    n, p = run.size(256, 16_384), 3
+    n, p = run.size(256, 8_192), 3
 
     def make(device, kind):
         layout = Layout(device, n, p, kind)
@@ -438,7 +446,7 @@ def fig15(run):
       "kiln kmeans and kiln pagerank from a process's start to its end, with 10 and 20 iterations, and what kiln explain predicts")
 def fig16(run):
     for verb in ("kmeans", "pagerank"):
-        yield from overheads(run, verb, run.size((1_000,), gpu_overheads.SIZES[verb]))
+        yield from overheads(run, verb, run.size((1_000,), gpu_overheads.SIZES[verb][::3]))
 
 
 @step("iterative.fig17", "K-Means in single and double precision on each device", "Gflop/s",

@@ -3,12 +3,14 @@ import os
 
 import numpy as np
 
+import counted
 import gpu_factors
 import gpu_sddmm
-from frame import free, kiln, row, step
+from frame import counts, free, kiln, row, step
 
 P100 = "BIDMach's SDDMM; Tesla P100"
-TIMES, RESIDUAL, BLOCK = 2, 4, 1 << 13
+TIMES, RESIDUAL, BLOCK, COMPARED = 2, 4, 1 << 13, 10_000_000
+TILES = (1, 2, 3, 5, 7, 11, 21)
 BIDMACH = ("BIDMach is not measured, as its GPU kernels are those of CUDA's of 2018; cuSPARSE's SDDMM (through PyTorch) is what a GPU's "
            "library has now, NumPy by blocks of entries stands beside a processor")
 
@@ -50,13 +52,19 @@ def real_data(run):
         yield name, S
 
 
+def factor(device, rows, k, stream, tensor):
+    """Random numbers; tensor: PyTorch's, at the same place."""
+    if tensor:
+        return gpu_sddmm.make_factor(device, rows, k, True)
+    return device.dense(rows, k, np.float32).fill_random(5, stream, normal=False)
+
+
 class Sample:
     """S on a device, its factors of k columns, and P."""
 
-    def __init__(self, run, device, X, k):
-        self.X, self.k = X, k
-        self.A, self.B = run.floats(X.shape[0], k), run.floats(X.shape[1], k, 1_000)
-        self.S, self.a, self.b = device.csr(X), *(device.dense(*F.shape, np.float32, F) for F in (self.A, self.B))
+    def __init__(self, device, X, k, tensors=False):
+        self.X, self.k, self.S = X, k, device.csr(X)
+        self.a, self.b = (factor(device, rows, k, stream, tensors) for stream, rows in enumerate(X.shape))
         self.P = kiln.like(device, self.S)
         self.call = kiln.struct("sample", kind=TIMES, S=self.S, A=self.a, B=self.b)
         self.flops = 2e-6 * X.nnz * k
@@ -75,9 +83,10 @@ class Sample:
 
 
 def library(run, sample):
-    """(name, call, what waits, its products) of the library beside: products at the places of S, times S."""
-    X, A, B = sample.X, sample.A, sample.B
+    """(name, call, what waits, some of its products) of the library beside: products at the places of S, times S."""
+    X = sample.X
     if run.kind != "cuda":
+        A, B = sample.a.numpy(), sample.b.numpy()
         of, want = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.empty(X.nnz, np.float32)
 
         def blocks():
@@ -85,26 +94,26 @@ def library(run, sample):
                 part = slice(at, at + BLOCK)
                 want[part] = X.data[part] * np.einsum("ij,ij->i", A[of[part]], B[X.indices[part]])
 
-        return "NumPy", blocks, lambda: None, lambda: want
-    if run.lacks("torch"):
-        return None
+        return "NumPy", blocks, lambda: None, lambda some: want[some]
     import torch
     S = torch.sparse_csr_tensor(torch.from_numpy(X.indptr.astype(np.int64)), torch.from_numpy(X.indices.astype(np.int64)),
                                 torch.from_numpy(X.data), size=X.shape, device="cuda")
-    a, bt = torch.from_numpy(A).cuda(), torch.from_numpy(B).cuda().t()
+    a, bt = sample.a.tensor, sample.b.tensor.t()
     call = lambda: torch.sparse.sampled_addmm(S, a, bt, beta=0.0)
-    return "cuSPARSE (PyTorch)", call, torch.cuda.synchronize, lambda: call().values().cpu().numpy() * X.data
+    return "cuSPARSE (PyTorch)", call, torch.cuda.synchronize, lambda some: call().values()[some].cpu().numpy() * X.data[some]
 
 
 def compared(run, label, X, k, unit=True):
-    """Milliseconds by series (unit: Gflop/s), the products compared."""
-    sample = Sample(run, run.device, X, k)
+    """Milliseconds by series (unit: Gflop/s), the products compared, of many each so many-th."""
+    peer = run.kind != "cuda" or not run.lacks("torch")
+    sample, some = Sample(run.device, X, k, peer and run.kind == "cuda"), slice(None, None, 1 + X.nnz // COMPARED)
     sample.sddmm()
-    got, times, peer = sample.products(), {"Kiln": run.milliseconds(sample.sddmm)}, library(run, sample)
+    times = {"Kiln": run.milliseconds(sample.sddmm)}
     if peer:
-        name, call, sync, products = peer
+        got = sample.products()[some]
+        name, call, sync, products = library(run, sample)
         call()
-        run.right(f"sddmm, {label}", got, products())
+        run.right(f"sddmm, {label}", got, products(some))
         times[name] = run.milliseconds(call, sync)
     flops = sample.flops
     sample.free()
@@ -138,7 +147,7 @@ def fig4(run):
 def fig5(run):
     run.note("both factors in on-chip memory (SM-SM) is no plan of Kiln's, for it lost at every density that was measured: "
              "bench/studies/h200-sddmm-tiles.json")
-    for n, densities in run.size(((600, (1, 5)),), ((75_000, (0.1, 1, 5)), (100_000, (0.1, 1)))):
+    for n, densities in run.size(((600, (1, 5)),), ((75_000, (0.1, 1, 5)), (100_000, (1,)))):
         for density in densities:
             X = run.sparse(n, n, int(n * n * density / 100), "f32")
             plans = gpu_sddmm.run_plans(run.device, "square", 32, (X.indptr, X.indices, X.data), X.shape)["plans"]
@@ -174,7 +183,7 @@ def fig8(run):
     names = run.size(("kos", "facebook"), [name for name in gpu_sddmm.CASES if name != "pubmed"])
     for name in names:
         X = data(run, name)
-        for k in run.size((32,), (32, 128, 512)):
+        for k in run.size((32,), (32, 512)):
             found = gpu_sddmm.run_plans(run.device, name, k, (X.indptr, X.indices, X.data), X.shape)
             yield row(f"{name}, K = {k}", {"loss": 100 * found["loss"]}, plans=len(found["plans"]), best_ms=found["best_ms"])
 
@@ -195,13 +204,13 @@ def fig9(run):
              "works and not what it gains" if run.kind != "cuda" else f"groups: {', '.join(found)}")
     for name in run.size(("kos",), ("nytimes", "enron", "web-berkstan", "offshore", "roadnet-ca")):
         X, values = data(run, name), {"1": 1.0}
-        alone = Sample(run, run.device, X, k)
+        alone = Sample(run.device, X, k)
         alone.sddmm()
         one, want = run.milliseconds(alone.sddmm), alone.products()
         alone.free()
         for group in found:
             device = kiln.Device(group)
-            shared = Sample(run, device, X, k)
+            shared = Sample(device, X, k)
             shared.sddmm()
             run.right(f"sddmm on {group}", shared.products(), want)
             values[str(group.count(",") + 1) if "," in group else "2"] = one / run.milliseconds(shared.sddmm, device.synchronize)
@@ -209,22 +218,41 @@ def fig9(run):
         yield row(name, values, one_ms=one)
 
 
-@step("sampled.table4", "tiles of columns against the movement of A and S", "ms",
-      "DRAM transactions of a Tesla P100 by nvprof: 15,542 M with one tile, 10,482 M with seven, 12,908 M with 21",
-      {"one tile over seven, transactions": 15542 / 10482}, "kiln_sddmm on S whole, and on its columns in tiles one after the other, NYTimes, K = 512")
-def table4(run):
-    run.note("transactions are not counted (GPUs' counters need privileges); time is, beside the paper's movement of A, tiles M K, and of S")
+@counts("sampled.table4")
+def reads(run):
+    """The products by each number of tiles."""
     X, k = data(run, "nytimes"), run.size(32, 512)
-    held = Sample(run, run.device, X, k)
-    whole = run.milliseconds(held.sddmm)
-    held.free()
-    for tiles in run.size((1, 3), (1, 2, 3, 4, 5, 6, 7, 11, 21)):
-        edges = tile_edges(X, tiles)
-        parts = [Sample(run, run.device, X[:, a:b].tocsr(), k) for a, b in zip(edges, edges[1:]) if b > a]
-        yield row(f"{tiles} tiles", {"Kiln": whole, "by tiles": run.milliseconds(lambda: [part.sddmm() for part in parts])},
-                  a_moved_mb=4e-6 * tiles * X.shape[0] * k, s_moved_mb=12e-6 * X.nnz)
+    for tiles in TILES:
+        parts = tiles_of(run.device, X, k, tiles)
+        yield f"{tiles} tiles", lambda: [part.sddmm() for part in parts]
         for part in parts:
             part.free()
+
+
+@step("sampled.table4", "tiles of columns against the movement of A and S", "ms",
+      "DRAM transactions of a Tesla P100 by nvprof: 15,542 M with one tile, 10,482 M with seven, 12,908 M with 21",
+      {"one tile over seven, transactions": 15542 / 10482},
+      "kiln_sddmm on S whole, and on its columns in tiles one after the other, NYTimes, K = 512; on several GPUs with the group's S, too")
+def table4(run):
+    X, k = data(run, "nytimes"), run.size(32, 512)
+    devices = {"": run.device, **{f", {name}": kiln.Device(name) for name in groups(run)}}
+    found, whole = counted.count(run, "sampled.table4"), {}
+    for tiles in run.size((1, 3), TILES):
+        values = {}
+        for label, device in devices.items():
+            parts = tiles_of(device, X, k, tiles)
+            values[f"by tiles{label}"] = run.milliseconds(lambda parts=parts: [part.sddmm() for part in parts], device.synchronize)
+            for part in parts:
+                part.free()
+        whole = whole or {label.replace("by tiles", "Kiln"): milliseconds for label, milliseconds in values.items()}
+        yield row(f"{tiles} tiles", {**whole, **values}, a_moved_mb=4e-6 * tiles * X.shape[0] * k, s_moved_mb=12e-6 * X.nnz,
+                  **found.get(f"{tiles} tiles", {}))
+
+
+def tiles_of(device, X, k, tiles):
+    """Samples of X's columns in tiles."""
+    edges = tile_edges(X, tiles)
+    return [Sample(device, X[:, a:b] if tiles > 1 else X, k) for a, b in zip(edges, edges[1:]) if b > a]
 
 
 def tile_edges(X, tiles):
@@ -243,7 +271,7 @@ def table5(run):
         X = data(run, name) if name in gpu_sddmm.CASES else run.sparse(480_189, 17_770, 100_480_507, "f32", True)
         KX = run.device.csr(X)
         A, B, trace = gpu_factors.fit("sfa", run.device, KX, k, 9)
-        sweep = 1e3 * gpu_factors.step_of(trace)
+        sweep = 1e3 * float(np.median(np.diff([seconds for _, seconds in trace])[-3:]))
         plain = [run.device.dense(n, k, np.float32).fill_random(1, 2 + i, normal=False) for i, n in enumerate(X.shape)]
         products = gpu_factors.Products(run.device, KX, *plain)
         ours = 3 * products.time("sddmm", RESIDUAL, summed=True)

@@ -108,3 +108,29 @@ def test_exact_entries(tool, tmp_path, columns):
     assert (inner > 0).all()
     assert abs(np.bincount(X.indices, minlength=600)[:60].mean() / 100 - 1) < 0.15 if columns \
         else np.bincount(X.indices)[0] > 900
+
+
+def test_equations_give_the_papers_example(monkeypatch):
+    """Section 4.3: 500,000 x 1,024 with 1 % on a GTX Titan: VS 8, BS 640, 28 groups, whose vectors take 223
+    rows. Section 3.3: 200 columns in loads of 2 waste a warp, in loads of 7 none."""
+    monkeypatch.syspath_prepend(ROOT / "bench" / "figures")
+    equations = importlib.import_module("equations")
+    found = equations.sparse(equations.TITAN, 500_000, 1024, 5_000_000, 8)
+    assert found == {"VS": 8, "BS": 640, "C": 224}
+    assert equations.warps(equations.TITAN, 640, 43, 8832) == 2 * 640 // 32
+    assert equations.dense(equations.TITAN, 28) == {"VS": 32, "BS": 1024, "TL": 1}
+    assert [equations.vector_of(load, 200, 128) for load in (2, 7)] == [128, 32]
+
+
+def test_counters_are_told_apart_by_markers(monkeypatch):
+    """ncu's table: a row a kernel and metric; what comes before the first marker is nobody's."""
+    monkeypatch.syspath_prepend(ROOT / "bench" / "figures")
+    counted = importlib.import_module("counted")
+    head = '==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+    rows = [(0, "warm(int)", 7), (1, "marker()", 1), (2, "ours", "2,000,000"), (3, "more", 500_000),
+            (4, "marker", 1), (5, "theirs<double>(int)", 4_000_000)]
+    text = head + "".join(f'"{i}","{name}","{metric}","","{value}"\n' for i, name, value in rows
+                          for metric in counted.METRICS)
+    assert counted.table(text, ["a", "b"]) == {"a": {"DRAM read, MB": 2.5, "L2 read, MB": 80.0},
+                                               "b": {"DRAM read, MB": 4.0, "L2 read, MB": 128.0}}
+    assert counted.table("==ERROR== no permission", ["a"]) == {}
