@@ -13,12 +13,15 @@ import json
 import math
 import os
 import sys
+import textwrap
 from xml.sax.saxutils import escape
 
 import tables
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COLOURS = ["#3b82c4", "#e08a1e", "#4a9d5b", "#a65fb0", "#c0504d", "#8a8a8a"]
+COLOURS = ["#3b82c4", "#e08a1e", "#4a9d5b", "#a65fb0", "#c0504d", "#8a8a8a", "#2aa5a0", "#b59a2b", "#d57fa7", "#6b5bd2"]
+APART = 40  # most over least of values that are drawn on a logarithmic axis
+LETTER = 7.4  # a letter's mean width at size 14, in units of a drawing
 STYLE = ("svg{color:#222;background:#fff;font:14px sans-serif}@media (prefers-color-scheme:dark)"
          "{svg{color:#ddd;background:#161616}}text{fill:currentColor}.grid{stroke:currentColor;opacity:.18}")
 
@@ -49,31 +52,70 @@ class Drawing:
                 "\n".join(self.parts) + "\n</svg>\n")
 
 
-def bars(title, groups, unit="x", note="", mark=None):
-    """Horizontal bars; groups: [(label, [(series, value)])]. mark: a value at which a line stands."""
+def legend(drawing, series, top):
+    """Names beside their colours, in as many lines as they need; how high these are."""
+    room = drawing.width - 32
+    step = min(190, room / len(series))
+    widest = 22 + LETTER * max(map(len, series))
+    if widest > step:
+        step = room / max(1, int(room / widest))
+    columns = max(1, round(room / step)) if widest > step or step * len(series) > room + 1 else len(series)
+    for i, name in enumerate(series):
+        x, y = 16 + step * (i % columns), top + 17 * (i // columns)
+        drawing.bar(x, y, 11, 11, COLOURS[i % len(COLOURS)])
+        drawing.text(x + 15, y + 10, name)
+    return 17 * ((len(series) - 1) // columns)
+
+
+def ticks(drawing, at, top, bottom, least, most):
+    """Lines at powers of ten, and what they are, below."""
+    for exponent in range(math.ceil(math.log10(least)), math.floor(math.log10(most)) + 1):
+        x = at(10.0 ** exponent)
+        drawing.line(x, top - 2, x, bottom)
+        drawing.text(x, bottom + 12, told(10.0 ** exponent), "middle", 12)
+
+
+def told(value):
+    """Three digits, or a whole number."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def bars(title, groups, unit="x", note="", mark=None, logarithmic=False):
+    """Horizontal bars; groups: [(label, [(series, value)])]. mark: a value at which a line stands. logarithmic: the axis, for values
+    that are some powers of ten apart."""
     series = list(dict.fromkeys(name for _, values in groups for name, _ in values))
     rows = sum(len(values) for _, values in groups)
-    left, width, top = 246, 680, 58
-    drawing = Drawing(width, top + rows * 17 + len(groups) * 7 + 34)
-    most = max([value for _, values in groups for _, value in values] + [mark or 0]) * 1.12 or 1
-    scale = (width - left - 56) / most
-    drawing.text(16, 24, title, size=16)
-    step = min(190, (width - 32) / len(series))
-    for i, name in enumerate(series):
-        drawing.bar(16 + step * i, 34, 11, 11, COLOURS[i % len(COLOURS)])
-        drawing.text(31 + step * i, 44, name)
+    left = max(246, 20 + LETTER * max(len(label) for label, _ in groups))
+    drawing = Drawing(left + 434, 0)
+    lines = [textwrap.wrap(text, int((drawing.width - 32) / width)) for text, width in ((title, 8.6), (note, 7.2))]
+    for i, line in enumerate(lines[0]):
+        drawing.text(16, 24 + 20 * i, line, size=16)
+    head = 20 * (len(lines[0]) - 1)
+    top = 58 + head + legend(drawing, series, 34 + head)
+    bottom = top + rows * 17 + len(groups) * 7
+    drawing.height = bottom + 34 + 16 * logarithmic + 17 * (len(lines[1]) - 1)
+    numbers = [value for _, values in groups for _, value in values]
+    most = max(numbers + [mark or 0]) * 1.12 or 1
+    least = min(number for number in numbers if number > 0) / 2 if logarithmic else 0
+    room = drawing.width - left - max(56, 10 + LETTER * max(len(told(number) + unit) for number in numbers))
+
+    def at(value):
+        return left + room * (math.log(max(value, least) / least) / math.log(most / least) if logarithmic else value / most)
+
     y = top
+    if logarithmic:
+        ticks(drawing, at, top, bottom, least, most)
     for label, values in groups:
         drawing.text(left - 8, y + 8 + 8.5 * len(values), label, "end")
         for name, value in values:
-            drawing.bar(left, y + 3, value * scale, 13, COLOURS[series.index(name) % len(COLOURS)])
-            drawing.text(left + value * scale + 5, y + 14, f"{value:.3g}{unit}")
+            drawing.bar(left, y + 3, at(value) - left, 13, COLOURS[series.index(name) % len(COLOURS)])
+            drawing.text(max(at(value), left) + 5, y + 14, told(value) + unit)
             y += 17
         y += 7
     if mark is not None:
-        drawing.line(left + mark * scale, top - 2, left + mark * scale, y,
-                     'stroke="currentColor" stroke-dasharray="3 3"')
-    drawing.text(16, y + 20, note, size=13)
+        drawing.line(at(mark), top - 2, at(mark), y, 'stroke="currentColor" stroke-dasharray="3 3"')
+    for i, line in enumerate(lines[1]):
+        drawing.text(16, y + 20 + 16 * logarithmic + 17 * i, line, size=13)
     return drawing.svg()
 
 
@@ -294,11 +336,12 @@ def plot_overheads(path):
 
 
 def plot_papers(path):
-    """A panel for each table or figure that bench/papers has measured."""
+    """A panel for each table or figure that bench/papers has measured; what the paper tells stands below."""
     for name, found in load(path).items():
         groups = [(row["label"], list(row["values"].items())) for row in found["rows"]]
-        unit = "x" if found["unit"] == "x" else " " + found["unit"]
-        yield f"-{name}", bars(f"{name}: {found['title']}", groups, unit, f"{noted(found)}, {found['scale']} size")
+        positive = [value for _, values in groups for _, value in values if value > 0]
+        yield f"-{name}", bars(f"{name}: {found['title']} ({found['unit']})", groups, "", f"{noted(found)}, {found['scale']} size",
+                               logarithmic=bool(positive) and max(positive) > APART * min(positive))
 
 
 def strips(title, panels, note):
