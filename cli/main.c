@@ -79,7 +79,7 @@ static int run_verb(const struct command *command, kiln_processes *processes) {
     }
     if (option_for(command, "map") && !settings->map && !processes)
         offer_for_memory("; or --map, which leaves X in its file");
-    say_alone(&run);
+    if (option_for(command, "mpi")) say_alone(&run);
     int code = command->verb->run(&run);
     progress_end();
     kiln_checkpoint_close(run.checkpoint);

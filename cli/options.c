@@ -256,7 +256,7 @@ const struct option tool_options[] = {
      "what this process may use", 1, 4096, "CPU threads, for reading and for the device cpu.", AT(threads)},
     {"deterministic", 0, OPTION_FLAG, GROUP_DEVICE, SUMS, NULL, NULL, NULL, ANY,
      "The same bits from run to run, and on the CPU with any number of threads.", AT(deterministic)},
-    {"mpi", 0, OPTION_FLAG, GROUP_DEVICE, SHARED, NULL, NULL, NULL, ANY,
+    {"mpi", 0, OPTION_FLAG, GROUP_DEVICE, SHARED | BIT(PRODUCTS), NULL, NULL, NULL, ANY,
      "The processes that mpirun has started compute together, each on its part of the rows: mpirun -n 4 kiln "
      "... --mpi. Devices are cpu, or cuda: a GPU each.",
      AT(mpi)},

@@ -15,12 +15,24 @@ struct product {
     struct run *run;
     kiln_data *data[OPERANDS]; /* the files, in the order in which they were read */
     int count;
+    kiln_device *host;     /* of processes: what reads the files behind the first */
     const char *operation; /* of C, without kiln_ */
     kiln_matrix *result;
     int64_t k; /* columns of the dense operands */
 };
 
 /* ------------------------------------------------------------------------------------------- operands */
+
+/* Into the first process, where vectors and factors lie, though processes share a file's rows. */
+static int read_apart(struct product *p, kiln_data **data, const char *path) {
+    struct run *run = p->run;
+    kiln_device *shared = run->device;
+    if (!p->host && kiln_device_open(&p->host, "cpu", NULL) != KILN_OK) return fail_library(WORKING);
+    run->device = p->host;
+    const int code = run_read(run, data, path, type_of(run->settings->type), NULL);
+    run->device = shared;
+    return code || kiln_data_move(*data, shared) == KILN_OK ? code : fail_library(WORKING);
+}
 
 /* --format and --zero-based are about the first file alone. */
 static int read_operand(struct product *p, const kiln_matrix **operand, const char *path) {
@@ -31,7 +43,8 @@ static int read_operand(struct product *p, const kiln_matrix **operand, const ch
     plain.zero_based = false;
     kiln_data **data = &p->data[p->count++];
     if (p->count > 1) run->settings = &plain;
-    const int code = run_read(run, data, path, type_of(given->type), NULL);
+    const int code = p->count > 1 && run->processes ? read_apart(p, data, path)
+                                                    : run_read(run, data, path, type_of(given->type), NULL);
     run->settings = given;
     if (!code) *operand = kiln_data_X(*data);
     return code;
@@ -104,6 +117,7 @@ static int end(struct product *p, int code) {
     progress_end();
     for (int i = 0; i < p->count; i++) kiln_data_free(p->data[i]);
     kiln_matrix_free(p->result);
+    kiln_device_close(p->host);
     return code;
 }
 

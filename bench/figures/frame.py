@@ -77,9 +77,11 @@ class Run:
     def sparse(self, rows, cols, entries, real, popular=False):
         """CSR with just so many entries at distinct places; popular: column c with a weight of about 1/(c+1)."""
         import scipy.sparse as sp
-        shape = [word for name, number in (("rows", rows), ("cols", cols), ("nnz", entries)) for word in (f"--{name}", str(number))]
-        path = self.generated("kdd2010", real, *shape, *([] if popular else ["--uniform"]))
-        return sp.load_npz(path + ".npz")
+        return sp.load_npz(self.sparse_path(rows, cols, entries, real, popular) + ".npz")
+
+    def sparse_path(self, rows, cols, entries, real, popular):
+        return self.generated("kdd2010", real, "--rows", str(rows), "--cols", str(cols), "--nnz", str(entries),
+                              *([] if popular else ["--uniform"]))
 
     def floats(self, rows, cols, first=0):
         """Random numbers of single precision, the same again and again where there are many."""

@@ -1,5 +1,8 @@
 """Nisa et al., Sampled Dense Matrix Multiplication for High-Performance Machine Learning: P = (A B^T) o S."""
+import json
 import os
+import shutil
+import subprocess
 
 import numpy as np
 
@@ -28,6 +31,12 @@ def shape_of(run, name, entries=10_000):
 def data(run, name):
     rows, cols, nnz, kind = shape_of(run, name)
     return run.sparse(rows, cols, nnz, "f32", kind == "zipf")
+
+
+def made(run, name):
+    """The beginning of the paths of these data."""
+    rows, cols, nnz, kind = shape_of(run, name)
+    return run.sparse_path(rows, cols, nnz, "f32", kind == "zipf")
 
 
 # Of the table's data sets those that a folder of real ones may have: lines to skip, and whether each pair stands there once.
@@ -196,13 +205,38 @@ def groups(run):
     return ["cuda:" + ",".join(map(str, range(n))) for n in (2, 4, 8) if n <= there]
 
 
+def by_processes(run, name, X, k):
+    """How many times faster two processes of MPI are than one, each with one device or half of the processor's threads; `kiln sddmm`
+    on files, without reading and writing. None where two cannot be had."""
+    plugin, mpirun = os.path.join(run.build, "libkiln-openmpi.so"), shutil.which("mpirun")
+    if run.kind == "opencl" or run.kind == "cuda" and not groups(run) or not mpirun or not os.path.exists(plugin):
+        run.note("two processes want the plug-in for Open MPI, mpirun, and a processor or two GPUs of CUDA")
+        return None
+    path = os.path.join(run.folder, "factors")
+    for side, rows in zip("AB", X.shape):
+        np.save(f"{path}.{side}.npy", run.floats(rows, k))
+    words = ["sddmm", made(run, name) + ".npz", f"{path}.A.npy", f"{path}.B.npy", "--kind", "times", "--type", "f32", "--device", run.kind,
+             "--json", "--quiet"]
+    threads = [] if run.kind == "cuda" else ["--threads", str(max(1, len(os.sched_getaffinity(0)) // 2))]
+    one = min(json.loads(run.tool(*words, *threads))["seconds"]["solve"] for _ in range(2))
+    environment = dict(os.environ, KILN_MPI_PATH=plugin, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    done = subprocess.run([mpirun, "-n", "2", f"{run.build}/kiln", *words, *threads, "--mpi"], env=environment, capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise RuntimeError(f"two processes: {done.stderr}")
+    return one / json.loads(done.stdout)["seconds"]["solve"]
+
+
 @step("sampled.fig9", "several GPUs", "x", "4 and 16 Tesla P100, K = 512; entries dealt out by prefix sums",
-      {"NYTimes: nearly linear in the number of GPUs": 4}, "kiln_sddmm on a group against one device; rows are dealt out by their entries")
+      {"NYTimes: nearly linear in the number of GPUs": 4},
+      "kiln_sddmm on a group against one device, and kiln sddmm by two processes of MPI against one; rows are dealt out by their entries")
 def fig9(run):
     found, k = groups(run), run.size(32, 512)
     run.note("one GPU is here: a group needs two or more" if not found else "on a processor a group is two parts of it, which shows that it "
              "works and not what it gains" if run.kind != "cuda" else f"groups: {', '.join(found)}")
-    for name in run.size(("kos",), ("nytimes", "enron", "web-berkstan", "offshore", "roadnet-ca")):
+    run.note("processes send the factors and fetch the products in each call, which a group's members have at hand")
+    for name in run.size(("kos",), ("nytimes", "enron", "web-berkstan", "offshore", "roadnet-ca") if found else ("nytimes",)):
         X, values = data(run, name), {"1": 1.0}
         alone = Sample(run.device, X, k)
         alone.sddmm()
@@ -215,7 +249,7 @@ def fig9(run):
             run.right(f"sddmm on {group}", shared.products(), want)
             values[str(group.count(",") + 1) if "," in group else "2"] = one / run.milliseconds(shared.sddmm, device.synchronize)
             shared.free()
-        yield row(name, values, one_ms=one)
+        yield row(name, {**values, "2 processes": by_processes(run, name, X, k)}, one_ms=one)
 
 
 @counts("sampled.table4")

@@ -131,7 +131,7 @@ class Products(unittest.TestCase):
                                   (["mmchain", S, B, "--beta", "2"], 2, "--beta needs --z"),
                                   (["mmchain", S, B, "--zero-based"], 2, "no LIBSVM file"),
                                   (["mmchain", S], 2, "kiln: ."),
-                                  (["mmchain", S, B, "--alpha", "nan"], 2, "--alpha"),
+                                  (["mmchain", S, B, "--alpha", "nan"], 2, "--alpha.*\n.*a finite number"),
                                   (["mmchain", S, B, "-o", B], 2, "kiln: ."),
                                   (["mmchain", S, B, "--v", v, "-o", v], 2, "kiln: ."),
                                   (["sddmm", X, A, B], 3, "S must be sparse"),

@@ -405,6 +405,42 @@ def check_evaluated(path, mpirun, environment, turn):
                                                              found["metrics"][name])
 
 
+def write_operands(path):
+    """S of 41 x 12, sparse; X of 41 x 12, and what is multiplied with them, of 3 columns."""
+    draw, m, n, k = random.Random(3), 41, 12, 3
+    entries = [f"{i + 1} {j + 1} {draw.uniform(1, 2)!r}" for i in range(m) for j in range(n)
+               if draw.random() < 0.3]
+    with open(path("S.mtx"), "w") as file:
+        file.write(f"%%MatrixMarket matrix coordinate real general\n{m} {n} {len(entries)}\n")
+        file.writelines(f"{entry}\n" for entry in entries)
+    for name, shape in (("X", (m, n)), ("A", (m, k)), ("B", (n, k)), ("v", (m, 1))):
+        with open(path(f"{name}.npy"), "wb") as file:
+            file.write(npy("<f8", [draw.uniform(-1, 1) for _ in range(shape[0] * shape[1])], shape))
+
+
+def check_products(path, mpirun, environment, turn):
+    """Products of files, whose first is shared, and the others lie in the first process."""
+    write_operands(path)
+    S, X, A, B, v = (path(name) for name in ("S.mtx", "X.npy", "A.npy", "B.npy", "v.npy"))
+    every = [["sddmm", S, A, B, "--kind", "residual"], ["mmchain", X, B, "--v", v, "--z", B, "--beta", "2"],
+             ["mmchain", S, B, "--v", v]]
+    for counts, command in in_turn(every, turn):
+        to = path("product.mtx" if command[0] == "sddmm" else "product.csv")
+        assert run([KILN, *command, "-q", "-o", to]).returncode == 0
+        with open(to) as file:
+            expected = re.findall(r"-?\d[\d.e+-]*", file.read())
+        for count in counts:
+            together = run([mpirun, "-n", str(count), KILN, *command, "--mpi", "-o", to], environment)
+            assert (together.returncode == 0
+                    and f"each of {count} processes has read a part" in together.stderr), together.stderr
+            with open(to) as file:
+                found = re.findall(r"-?\d[\d.e+-]*", file.read())
+            assert all(math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-12)
+                       for a, b in zip(expected, found, strict=True)), (command, count)
+    wrong = run([mpirun, "-n", "2", KILN, "sddmm", S, B, A, "--mpi"], environment)
+    assert wrong.returncode == 3 and "B.npy has 12 rows, and" in wrong.stderr, wrong.stderr
+
+
 def check_verified(path, mpirun, environment, turn):
     """Models verified with data of which each process has read a part: their claims are found again, as one
     process finds them."""
@@ -649,6 +685,8 @@ def check_missing(path):
     for rank, times in ("0", 1), ("1", 0):
         alone = run([KILN, "logreg", path("all.svm")], dict(ENVIRONMENT, PMI_RANK=rank, PMI_SIZE="2"))
         assert alone.returncode == 0 and alone.stderr.count("--mpi") == times, alone.stderr
+    plain = run([KILN, "info", path("all.svm")], dict(ENVIRONMENT, PMI_RANK="0", PMI_SIZE="2"))
+    assert plain.returncode == 0 and "--mpi" not in plain.stderr, plain.stderr  # which info does not take
 
 
 def main():
@@ -665,6 +703,7 @@ def main():
             check_folds(path, mpirun, environment, turn)
             check_models(path, mpirun, environment, turn)
             check_evaluated(path, mpirun, environment, turn)
+            check_products(path, mpirun, environment, turn)
             check_verified(path, mpirun, environment, turn)
             check_resumed(path, mpirun, environment)
             check_bits(path, mpirun, environment)
