@@ -8,7 +8,7 @@
 #include "algorithms/linreg/linreg_block.h"
 
 /* What a target knows of its rows. */
-static struct ki_certificate problem_of(const struct ki_block *t, const double *w, const double *g, int j) {
+static struct ki_certificate problem_of(const struct ki_block *t, int j) {
     const struct ki_system *system = t->system;
     return (struct ki_certificate){.X = system->X,
                                    .k = 1,
@@ -17,8 +17,6 @@ static struct ki_certificate problem_of(const struct ki_block *t, const double *
                                    .standardize = system->options.standardize != 0,
                                    .weight = system->weight,
                                    .flats = system->flats,
-                                   .w = w,
-                                   .g = g,
                                    .b = &t->b[j],
                                    .slope = sqrt(fmax(t->rss[j], 0)),
                                    .curvature = 1,
@@ -40,26 +38,40 @@ static double gap_of_factor(const struct ki_certificate *at, const struct ki_dir
     return fmin(0.5 * length * length / (1 - share), at->excess) + ki_certificate_rounding(at);
 }
 
-/* The columns' figures, and of a target its coefficients, gradient and work space, n each. */
+/* The columns' figures, and of a target its coefficients and gradient, and work space, n each; NULL: nobody
+ * asks for it. `alike`: the penalty weighs all columns alike, and the norm of a gradient is enough. */
 struct room {
-    double *square, *mean, *variance, *w, *g, *work, *W, *G;
+    double *square, *mean, *variance, *W, *G, *w, *g, *work;
+    bool alike;
 };
 
+/* Millions of columns are more memory, and more of the link, than the iterations of a sparse X took: so only
+ * what is asked for comes home, and a single target's coefficients stand as they are. */
 static kiln_status room_new(struct room *room, struct ki_arena *arena, const struct ki_block *t) {
     kiln_status status;
     const struct ki_system *system = t->system;
     const int64_t n = kiln_matrix_cols(system->X);
-    double *const values = ki_arena_reals(arena, n * (6 + 2 * t->k));
+    const bool several = t->k > 1, penalised = system->options.l2 > 0;
+    room->alike = penalised && !several && !system->options.standardize;
+    room->square = ki_arena_reals(arena, n);
+    room->W = ki_arena_reals(arena, n * t->k);
+    room->w = several ? ki_arena_reals(arena, n) : room->W;
+    if (system->mean) room->mean = ki_arena_reals(arena, n);
+    if (!room->alike) {
+        room->variance = ki_arena_reals(arena, n);
+        room->G = ki_arena_reals(arena, n * t->k);
+        room->g = several ? ki_arena_reals(arena, n) : room->G;
+        if (!penalised) room->work = ki_arena_reals(arena, n);
+    }
     TRY(arena->status);
-    *room = (struct room){values,         values + n,     values + 2 * n, values + 3 * n,
-                          values + 4 * n, values + 5 * n, values + 6 * n, values + n * (6 + t->k)};
     TRY(ki_vector_get(room->square, system->square));
-    TRY(ki_vector_get(room->variance, system->centred));
-    if (system->mean) TRY(ki_vector_get(room->mean, system->mean));
-    for (int64_t j = 0; j < n; j++) room->variance[j] /= system->weight;
     TRY(ki_vector_get(room->W, t->W));
-    TRY(ki_vector_get(room->G,
-                      t->G)); /* minus the gradient, whose sign counts for nothing without an l1 term */
+    if (system->mean) TRY(ki_vector_get(room->mean, system->mean));
+    if (room->alike) return KILN_OK;
+    TRY(ki_vector_get(room->variance, system->centred));
+    for (int64_t j = 0; j < n; j++) room->variance[j] /= system->weight;
+    /* minus the gradient, whose sign counts for nothing without an l1 term */
+    TRY(ki_vector_get(room->G, t->G));
 done:
     return status;
 }
@@ -74,10 +86,27 @@ done:
     return status;
 }
 
+/* || U^-1 ||^2 of the factor, where it is that of all columns, and, as *part, what its entries may be off by;
+ * else INFINITY. */
+static double norm_of_factor(const struct ki_block *t, const struct room *room, double *part) {
+    const struct ki_system *system = t->system;
+    const struct ki_direct *direct = &system->direct;
+    const int64_t n = kiln_matrix_cols(system->X);
+    const bool sparse = kiln_matrix_format(system->X) == KILN_CSR; /* whose sums are about zero first */
+    const bool whole = system->options.no_intercept || system->flats.count == 0;
+    *part = 0;
+    if (!whole || !direct->U || !direct->usable || direct->by_rows || direct->left != 0) return INFINITY;
+    for (int64_t i = 0; i < n && sparse; i++)
+        *part =
+            fmax(*part, room->variance[i] > 0 ? room->square[i] / (room->variance[i] * system->weight) : 0);
+    *part = fmax(*part * ki_units(kiln_matrix_rows(system->X), kiln_matrix_type(system->X)),
+                 ki_direct_part(system->X));
+    return ki_inverse_square(direct->U, n, part, room->work);
+}
+
 kiln_status ki_block_certify(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
-    const struct ki_direct *direct = &system->direct;
     const int64_t n = kiln_matrix_cols(system->X);
     double part = 0;
     struct ki_arena arena = {0};
@@ -86,23 +115,23 @@ kiln_status ki_block_certify(struct ki_block *t) {
     TRY(room_new(&room, &arena, t));
     TRY(target_norms(norms, t));
     const bool penalised = system->options.l2 > 0;
-    const bool sparse = kiln_matrix_format(system->X) == KILN_CSR; /* whose sums are about zero first */
-    for (int64_t i = 0; i < n && sparse; i++)
-        part = fmax(part, room.variance[i] > 0 ? room.square[i] / (room.variance[i] * system->weight) : 0);
-    part = fmax(part * ki_units(kiln_matrix_rows(system->X), kiln_matrix_type(system->X)),
-                ki_direct_part(system->X));
-    const bool whole = system->options.no_intercept || system->flats.count == 0;
-    if (!penalised && whole && direct->U && direct->usable && !direct->by_rows && direct->left == 0)
-        norm = ki_inverse_square(direct->U, n, &part, room.work);
+    if (!penalised) norm = norm_of_factor(t, &room, &part);
     for (int j = 0; j < t->k; j++) {
-        for (int64_t i = 0; i < n; i++) room.w[i] = room.W[i * t->k + j], room.g[i] = room.G[i * t->k + j];
-        struct ki_certificate at = problem_of(t, room.w, room.g, j);
+        for (int64_t i = 0; i < n && t->k > 1; i++)
+            room.w[i] = room.W[i * t->k + j], room.g[i] = room.G[i * t->k + j];
+        struct ki_certificate at = problem_of(t, j);
+        at.w = room.w;
+        at.g = room.g;
+        if (room.alike) {
+            TRY(kiln_norm(&at.norm, t->G, KILN_NORM_2));
+            at.norm *= 1 + ki_units(n, kiln_matrix_type(system->X));
+        }
         at.square = room.square;
         at.mean = room.mean;
         at.variance = room.variance;
         at.target = norms[j];
         gap += penalised        ? ki_certificate_gap(&at)
-               : isfinite(norm) ? gap_of_factor(&at, direct, part, norm, room.work)
+               : isfinite(norm) ? gap_of_factor(&at, &system->direct, part, norm, room.work)
                                 : (double)INFINITY;
     }
     system->gap += gap;
