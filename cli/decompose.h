@@ -30,7 +30,8 @@ enum { DECOMPOSE_OPTIONS = 4 };
 extern const struct option decompose_options[DECOMPOSE_OPTIONS];
 
 #define DECOMPOSE_VERB                                                                                       \
-    .run = decompose_run, .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),                  \
+    .run = decompose_run,                                                                                    \
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS) | VERB_BIT(PASSES),                     \
     .own = decompose_options, .own_count = DECOMPOSE_OPTIONS, .otherwise = "seed",                           \
     .verify = decompose_verify, .width = decompose_width
 

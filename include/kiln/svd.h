@@ -51,10 +51,12 @@ typedef struct kiln_svd_options {
  * other s_j are rounding of s_1, and their vectors complete the others. Vectors of equal singular values are
  * any orthonormal basis of what these have. A dense X with columns far from zero (means beyond 100 times
  * their spread) is copied with the means taken off, so that nothing cancels.
- * Cost: each iteration multiplies 8 or 16 vectors by A^T A in one pass over X, and the result is judged by
- * two products of k vectors. Some 2 k + 100 vectors of min(m, n) numbers are kept twice, and three times k
- * of max(m, n). Not converging is not an error: report->stopped_by says what happened, and the residual
- * holds for what is returned. On failure all results are untouched.
+ * Cost: each iteration multiplies 8 or 16 vectors by A^T A in one pass over X, on GPUs 32 in two, and the
+ * result is judged by two products of k vectors. Some 2 k + 100 vectors of min(m, n) numbers are kept
+ * twice, and from the first judgement on three times k of max(m, n). An X above the device's memory, or
+ * in a file (kiln_read_options.map), goes by in panels. Not converging is not an error:
+ * report->stopped_by says what happened, and the residual holds for what is returned. On failure all
+ * results are untouched.
  * Determinism: as kiln_mmchain; the same start for the same seed. Errors: ERR_ARGUMENT; ERR_DATA (X empty,
  * NaN or infinity, with center or scale squares that leave the type's range); memory and device errors.
  * Source: Golub and Underwood, The block Lanczos method, 1977; Wu and Simon, Thick-restart Lanczos, SIAM J.

@@ -39,8 +39,25 @@ static double reflect(double *v, double *off, int64_t count) {
     return 2 / (v[0] * v[0] + tail);
 }
 
+/* What a row of the upper triangle, right of its diagonal, adds to A v: to w beside it, and, returned, to the
+ * row's own number. Four sums go side by side. */
+static double take_row(double *w, const double *row, const double *v, double own, int64_t count) {
+    double sums[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int l = 0; l < 4; l++) {
+            sums[l] += row[i + l] * v[i + l];
+            w[i + l] += own * row[i + l];
+        }
+    for (; i < count; i++) {
+        sums[0] += row[i] * v[i];
+        w[i] += own * row[i];
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 /* A = Q T Q^T: T's diagonal is A's, and what stands beside it is below the diagonal. The reflections' v are
- * right of the diagonal, their betas two below it. w: room for k. */
+ * right of the diagonal, their betas two below it. Of A the upper triangle is read. w: room for k. */
 static void tridiagonalise(double *A, double *w, int64_t k) {
     for (int64_t c = 0; c + 1 < k; c++) {
         double *const v = A + c * k + c + 1;
@@ -49,24 +66,34 @@ static void tridiagonalise(double *A, double *w, int64_t k) {
         if (rest > 1) A[(c + 2) * k + c] = beta;
         if (beta == 0) continue;
         for (int64_t i = 0; i < rest; i++) w[i] = 0;
-        for (int64_t i = 0; i < rest; i++) add(w, beta * v[i], A + (c + 1 + i) * k + c + 1, rest);
+        for (int64_t i = 0; i < rest; i++) {
+            const double *const row = A + (c + 1 + i) * k + c + 1 + i;
+            w[i] += row[0] * v[i] + take_row(w + i + 1, row + 1, v + i + 1, v[i], rest - i - 1);
+        }
+        for (int64_t i = 0; i < rest; i++) w[i] *= beta;
         add(w, -beta / 2 * dot(v, w, rest), v, rest);
         for (int64_t i = 0; i < rest; i++) {
             double *const row = A + (c + 1 + i) * k + c + 1;
-            for (int64_t j = 0; j < rest; j++) row[j] -= v[i] * w[j] + w[i] * v[j];
+            for (int64_t j = i; j < rest; j++) row[j] -= v[i] * w[j] + w[i] * v[j];
         }
     }
 }
 
-/* R = Q^T, Q the product of the reflections. */
-static void accumulate(const double *A, double *R, int64_t k) {
-    for (int64_t i = 0; i < k * k; i++) R[i] = i % (k + 1) == 0;
-    for (int64_t c = k - 3; c >= 0; c--) {
-        const double *const v = A + c * k + c + 1, beta = A[(c + 2) * k + c];
-        const int64_t rest = k - c - 1;
-        for (int64_t i = c + 1; i < k && beta != 0; i++) {
-            double *const row = R + i * k + c + 1;
-            add(row, -beta * dot(row, v, rest), v, rest);
+/* R, k x count, becomes the last `count` columns of Q^T, Q the product of the reflections, STRIP of them at a
+ * time. */
+static void accumulate(const double *A, double *R, int64_t k, int64_t count) {
+    enum { STRIP = 64 };
+    double along[STRIP];
+    for (int64_t i = 0; i < k * count; i++) R[i] = 0;
+    for (int64_t i = 0; i < count; i++) R[(k - count + i) * count + i] = 1;
+    for (int64_t first = 0; first < count; first += STRIP) {
+        const int64_t width = count - first < STRIP ? count - first : STRIP;
+        for (int64_t c = 0; c + 2 < k; c++) {
+            const double *const v = A + c * k, beta = A[(c + 2) * k + c];
+            if (beta == 0) continue;
+            for (int64_t j = 0; j < width; j++) along[j] = 0;
+            for (int64_t i = c + 1; i < k; i++) add(along, v[i], R + i * count + first, width);
+            for (int64_t i = c + 1; i < k; i++) add(R + i * count + first, -beta * v[i], along, width);
         }
     }
 }
@@ -80,12 +107,12 @@ static void rotate(double *a, double *b, double c, double s, int64_t k) {
 }
 
 /* One QL step with Wilkinson's shift on rows [first, last], which are coupled throughout. */
-static void step(double *d, double *e, double *R, int64_t first, int64_t last, int64_t k) {
+static void step(double *d, double *e, double *R, int64_t first, int64_t last, int64_t count) {
     const double half = (d[first + 1] - d[first]) / (2 * e[first]);
     double g = d[last] - d[first] + e[first] / (half + copysign(hypot(half, 1), half));
     double s = 1, c = 1, p = 0;
     for (int64_t i = last - 1; i >= first; i--) {
-        const double f = s * e[i], b = c * e[i], r = hypot(f, g);
+        const double f = s * e[i], b = c * e[i], r = sqrt(f * f + g * g);
         e[i + 1] = r;
         if (r == 0) { /* the matrix falls apart here */
             d[i + 1] -= p;
@@ -98,7 +125,7 @@ static void step(double *d, double *e, double *R, int64_t first, int64_t last, i
         p = s * q;
         d[i + 1] = g + p;
         g = c * q - b;
-        rotate(R + i * k, R + (i + 1) * k, c, s, k);
+        rotate(R + i * count, R + (i + 1) * count, c, s, count);
     }
     d[first] -= p;
     e[first] = g;
@@ -120,23 +147,27 @@ static void transpose(double *A, int64_t k) {
         }
 }
 
-void ki_eigen(double *A, double *Q, int64_t k) {
+void ki_eigen_ends(double *A, double *R, int64_t k, int64_t count) {
     if (k < 2) {
-        for (int64_t i = 0; i < k; i++) Q[i] = 1;
+        for (int64_t i = 0; i < k; i++) R[i] = 1;
         return;
     }
     const double unit = scale(A, k);
     double *const d = A, *const e = A + k; /* T moves to A's first rows */
-    tridiagonalise(A, Q, k);
-    accumulate(A, Q, k);
+    tridiagonalise(A, R, k);
+    accumulate(A, R, k, count);
     for (int64_t i = 0; i < k; i++) d[i] = A[i * (k + 1)];
     for (int64_t i = 0; i < k; i++) e[i] = i + 1 < k ? A[(i + 1) * k + i] : 0;
     for (int64_t first = 0; first < k; first++)
         for (int turn = 0; turn < TURNS; turn++) {
             const int64_t last = coupled_to(d, e, first, k);
             if (last == first) break;
-            step(d, e, Q, first, last, k);
+            step(d, e, R, first, last, count);
         }
-    transpose(Q, k);
     for (int64_t i = k; i-- > 0;) A[i * (k + 1)] = d[i] * unit;
+}
+
+void ki_eigen(double *A, double *Q, int64_t k) {
+    ki_eigen_ends(A, Q, k, k);
+    transpose(Q, k);
 }

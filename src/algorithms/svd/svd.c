@@ -62,29 +62,25 @@ done:
     return status;
 }
 
-/* The parts of a checkpoint. Blocks of V that are not there yet are 0. */
+/* The parts of a checkpoint. */
 static void set_state(struct ki_svd *s) {
-    static const char *const names[KI_SVD_BLOCKS] = {
-        "V1",  "V2",  "V3",  "V4",  "V5",  "V6",  "V7",  "V8",  "V9",  "V10", "V11", "V12", "V13", "V14",
-        "V15", "V16", "V17", "V18", "V19", "V20", "V21", "V22", "V23", "V24", "V25", "V26", "V27", "V28",
-        "V29", "V30", "V31", "V32", "V33", "V34", "V35", "V36", "V37", "V38", "V39", "V40"};
-    const struct ki_state others[KI_SVD_PARTS - KI_SVD_BLOCKS] = {
+    static const char *const names[KI_SVD_PANELS] = {"V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8"};
+    const struct ki_state others[KI_SVD_PARTS - KI_SVD_PANELS] = {
+        {"next", .matrix = &s->next},
         {"L", .matrix = &s->L},
         {"H", .reals = s->H, .count = s->most * s->most},
         {"s", .reals = s->s, .count = s->k},
         {"least", .reals = &s->least},
         {"before", .reals = &s->before},
         {"known", .integers = &s->known, .least = 0, .most = s->most},
-        {"blocks", .integers = &s->blocks, .least = 1, .most = s->most / s->b},
         {"locked", .integers = &s->locked, .least = 0, .most = s->k},
         {"streams", .integers = &s->streams},
         {"patience", .integers = &s->patience},
         {"exact", .flag = &s->exact}};
-    const int64_t blocks = s->most / s->b;
-    for (int64_t i = 0; i < blocks; i++) s->state[i] = (struct ki_state){names[i], .matrix = &s->V[i]};
-    memcpy(s->state + blocks, others, sizeof others);
+    for (int64_t i = 0; i < s->panels; i++) s->state[i] = (struct ki_state){names[i], .matrix = &s->V[i]};
+    memcpy(s->state + s->panels, others, sizeof others);
     s->run.state = s->state;
-    s->run.parts = (int)blocks + KI_SVD_PARTS - KI_SVD_BLOCKS;
+    s->run.parts = (int)s->panels + KI_SVD_PARTS - KI_SVD_PANELS;
 }
 
 enum { PATIENCE = 30 };
@@ -93,13 +89,11 @@ static kiln_status svd_iterate(struct ki_svd *s) {
     struct ki_run *run = &s->run;
     kiln_status status = KILN_OK;
     while (ki_run_goes_on(run)) {
-        double squares = 0;
         TRY(ki_svd_step(s));
-        ki_svd_ritz(s);
         const struct ki_svd_outlook look = ki_svd_look(s);
         s->patience = look.estimate < s->least || isinf(look.estimate) ? 0 : s->patience + 1;
         s->least = fmin(s->least, look.estimate);
-        for (int64_t c = 0; c < s->k - s->locked && c < s->known; c++) squares += fmax(s->theta[c], 0);
+        double squares = look.squares;
         for (int64_t c = 0; c < s->locked; c++) squares += s->s[c] * s->s[c];
         run->report.residual = look.estimate, run->report.objective = squares / s->unit / s->unit;
         if (look.settled || s->patience >= PATIENCE) TRY(settle(s, &look));
@@ -194,10 +188,7 @@ static kiln_status decompose(struct ki_svd *s, const struct ki_algorithm *algori
     TRY(ki_svd_begin(s));
     TRY(ki_run_resume(run));
     TRY(svd_iterate(s));
-    if (!s->judged) {
-        ki_svd_ritz(s);
-        TRY(ki_svd_judge(s));
-    }
+    if (!s->judged) TRY(ki_svd_judge(s));
     TRY(give(s, U, sigma, V));
 done:
     return status;

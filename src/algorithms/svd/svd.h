@@ -8,7 +8,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/run/run.h"
 
-enum { KI_SVD_BLOCKS = 40, KI_SVD_PARTS = KI_SVD_BLOCKS + 11 };
+enum { KI_SVD_PANELS = 8, KI_SVD_PARTS = KI_SVD_PANELS + 11 };
 
 /* Room for what is done to so many vectors at once. */
 struct ki_svd_room {
@@ -27,29 +27,32 @@ struct ki_svd {
     kiln_svd_options options; /* defaults filled in */
     const kiln_matrix *X;     /* a dense one may be a copy with the means taken off */
     int64_t m, n, k, near, far;
-    bool wide;            /* near vectors have m numbers */
+    bool wide; /* near vectors have m numbers */
+    bool on_cpu;
     kiln_matrix *mean;    /* of X's columns, n x 1; NULL: zeros */
     kiln_matrix *inverse; /* what A's columns are multiplied by, n x 1; NULL: ones */
     kiln_matrix *ones;    /* m x 1 */
     kiln_matrix *G;       /* C, or NULL; `exact`: it no longer does */
+    kiln_matrix *between; /* far x b where X is multiplied by, and then its transpose, in place of one pass */
     bool exact;
     double unit; /* a power of two that A is multiplied by, so that squares stay in range */
     double *means, *deviations, total; /* the caller's; the sum of A's columns' variances */
 
-    /* The search: orthonormal near vectors, those that are found in L, the others block by block, and H = V^T
-     * C V of the first `known` columns of V. */
+    /* The search: orthonormal near vectors, those that are found in L, `known` others in V, whose columns are
+     * 0 from there on, the block that is multiplied next, and H = V^T C V. V lies in panels of so many
+     * columns that a step is few products; a block does not cross their borders. */
     struct ki_svd_room block;
-    int64_t b, most, known, blocks; /* columns of a block, of V at most, with H; blocks that V has */
-    kiln_matrix *V[KI_SVD_BLOCKS], *next[KI_SVD_BLOCKS], *W, *image, *spare, *L,
-        *products;         /* L near x k; k x b */
-    double *h;             /* V^T C V_j, block by block */
-    double *H, *K, *Q, *R; /* most x most, R b x b: what C V leaves is the last block of V times R */
-    double *theta, *rest;  /* Ritz values of V, descending, and how long C y - theta y is */
-    int64_t *order;        /* of Q's columns */
-    int64_t locked;        /* vectors in L */
-    int64_t streams;       /* random blocks that were drawn */
-    int64_t patience;      /* iterations since the estimate was the least */
-    double least, before;  /* estimate; residual at the last judgement */
+    int64_t b, most, known, width, panels; /* columns of a block, of V at most, of V, of a panel; panels */
+    kiln_matrix *V[KI_SVD_PANELS], *fresh[KI_SVD_PANELS], *next, *W, *spare;
+    kiln_matrix *L, *products, *part, *place; /* near x k; k x b; width x b; b x width */
+    double *h;                                /* V^T C V_j, room for all panels */
+    double *H, *K, *Q, *R;                    /* most x most, R b x b: what C V leaves is `next` times R */
+    double *theta, *rest; /* Ritz values of V, descending, and how long C y - theta y is */
+    int64_t *order;       /* of eigenvectors */
+    int64_t locked;       /* vectors in L */
+    int64_t streams;      /* random blocks that were drawn */
+    int64_t patience;     /* iterations since the estimate was the least */
+    double least, before; /* estimate; residual at the last judgement */
 
     /* The result: near x k twice, far x k three times. */
     struct ki_svd_room wanted;
@@ -72,7 +75,7 @@ kiln_status ki_svd_square(struct ki_svd *s, kiln_matrix *W, const kiln_matrix *V
  * they depend on each other; the others become 0. `search`: they are near, and orthogonal to L and V, too. */
 kiln_status ki_svd_orthonormalise(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix **A,
                                   kiln_matrix **spare, int64_t wanted, bool search);
-/* W loses what lies in L and V; its products with V's columns go to h, known + b rows of b, unless NULL. */
+/* W loses what lies in L and V; its products with V's columns go to h, `known` rows of b, unless NULL. */
 kiln_status ki_svd_project(struct ki_svd *s, kiln_matrix *W, double *h);
 
 /* svd_setup.c: all that the run needs besides options and X. */
@@ -82,15 +85,16 @@ kiln_status ki_svd_set_up(struct ki_svd *s);
 kiln_status ki_svd_begin(struct ki_svd *s);
 kiln_status ki_svd_step(struct ki_svd *s);
 kiln_status ki_svd_lock(struct ki_svd *s, int64_t count);
-void ki_svd_ritz(struct ki_svd *s);
-/* What is to be expected of the triples that are wanted beside L, behind ki_svd_ritz. */
+void ki_svd_ritz(struct ki_svd *s); /* theta and order, Q's columns the eigenvectors of H */
+/* What is to be expected of the triples that are wanted beside L; theta, and rest, are found for it. */
 struct ki_svd_outlook {
+    double squares;  /* the sum of the singular values' squares that are expected of V */
     double estimate; /* the largest residual over s_1 */
     int64_t certain; /* of them, those in front that are not lost in the rounding of the largest */
     bool settled;    /* the search cannot make the residuals smaller, or need not */
     bool vanished;   /* all that is left is rounding */
 };
-struct ki_svd_outlook ki_svd_look(const struct ki_svd *s);
+struct ki_svd_outlook ki_svd_look(struct ki_svd *s);
 
 /* svd_judge.c: the k triples of the search as it stands, and their residuals, from A itself. */
 kiln_status ki_svd_judge(struct ki_svd *s);

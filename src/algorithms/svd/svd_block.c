@@ -23,9 +23,9 @@ done:
 kiln_status ki_svd_project(struct ki_svd *s, kiln_matrix *W, double *h) {
     kiln_status status = KILN_OK;
     if (s->locked > 0) TRY(take_off(W, s->L, s->products));
-    for (int64_t i = 0; i < s->blocks; i++) {
-        TRY(take_off(W, s->V[i], s->block.small));
-        if (h) TRY(ki_vector_get(h + i * s->b * s->b, s->block.small));
+    for (int64_t i = 0; i * s->width < s->known; i++) {
+        TRY(take_off(W, s->V[i], s->part));
+        if (h) TRY(ki_vector_get(h + i * s->width * s->b, s->part));
     }
 done:
     return status;

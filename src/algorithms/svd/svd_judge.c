@@ -16,19 +16,20 @@ static void swap(kiln_matrix **a, kiln_matrix **b) {
 static kiln_status gather(struct ki_svd *s) {
     kiln_status status;
     struct ki_arena arena = {0};
-    const int64_t k = s->k, b = s->b, size = ki_min(s->known, s->near - s->locked);
-    kiln_matrix *const part = ki_arena_model(&arena, s->X, b, k);
-    double *const values = ki_arena_doubles(&arena, b * k);
+    const int64_t k = s->k, w = s->width, size = ki_min(s->known, s->near - s->locked);
+    kiln_matrix *const part = ki_arena_model(&arena, s->X, w, k);
+    double *const values = ki_arena_doubles(&arena, w * k);
     TRY(arena.status);
     if (s->locked > 0)
         TRY(ki_copy(s->near_v, s->L));
     else
         TRY(kiln_fill(s->near_v, 0));
-    for (int64_t i = 0; i < s->known / b; i++) {
-        memset(values, 0, (size_t)(b * k) * sizeof *values);
-        for (int64_t r = 0; r < b && i * b + r < size; r++)
+    ki_svd_ritz(s);
+    for (int64_t i = 0; i * w < size; i++) {
+        memset(values, 0, (size_t)(w * k) * sizeof *values);
+        for (int64_t r = 0; r < w && i * w + r < size; r++)
             for (int64_t c = 0; c < k - s->locked && c < size; c++)
-                values[r * k + s->locked + c] = s->Q[(i * b + r) * size + s->order[c]];
+                values[r * k + s->locked + c] = s->Q[(i * w + r) * size + s->order[c]];
         TRY(ki_vector_set(part, values));
         TRY(kiln_multiply(s->near_v, 1, KILN_PLAIN, s->V[i], part, 1, s->near_v));
     }
@@ -93,10 +94,18 @@ done:
     return status;
 }
 
+/* Room for far vectors, which the search has no use for. */
+static kiln_status make_room(struct ki_svd *s) {
+    kiln_matrix **const far[] = {&s->far_v, &s->far_w, &s->far_x};
+    for (int i = 0; i < 3 && !*far[i]; i++) *far[i] = ki_run_model(&s->run, s->far, s->k);
+    return s->run.arena.status;
+}
+
 kiln_status ki_svd_judge(struct ki_svd *s) {
     kiln_status status;
     kiln_report *report = &s->run.report;
     double worst = 0, squares = 0;
+    TRY(make_room(s));
     TRY(gather(s));
     TRY(split(s));
     memset(s->residual, 0, (size_t)s->k * sizeof *s->residual);

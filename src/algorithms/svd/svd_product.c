@@ -70,7 +70,7 @@ kiln_status ki_svd_back(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix 
     return (s->wide ? from_columns : from_rows)(s, room, near, far);
 }
 
-/* X is read once where its rows are no fewer than its columns. */
+/* X is read once where its rows are no fewer than its columns, and it is not as find_way says. */
 kiln_status ki_svd_square(struct ki_svd *s, kiln_matrix *W, const kiln_matrix *V) {
     static const kiln_loss squared = {.kind = KILN_LOSS_SQUARED};
     struct ki_svd_room *const room = &s->block;
@@ -78,9 +78,10 @@ kiln_status ki_svd_square(struct ki_svd *s, kiln_matrix *W, const kiln_matrix *V
     kiln_status status;
     if (s->G && !s->exact) return kiln_multiply(W, 1, KILN_PLAIN, s->G, V, 0, NULL);
     s->run.report.passes++;
-    if (s->wide) {
-        TRY(from_rows(s, room, room->columns, V));
-        TRY(from_columns(s, room, W, room->columns));
+    if (s->wide || s->between) {
+        kiln_matrix *const far = s->wide ? room->columns : s->between;
+        TRY(ki_svd_forward(s, room, far, V));
+        TRY(ki_svd_back(s, room, W, far));
         s->run.report.passes++;
         goto done;
     }

@@ -3,8 +3,8 @@
  *
  *   C V_j = V h + V_{j+1} R,    H = V^T C V,    H y = theta y:   || C V y - theta V y || = || R y_j ||,
  *
- * y_j those of y's numbers that belong to V_j. When V is full it becomes its leading Ritz vectors, and the
- * block that is last stays: the thick restart of Wu and Simon.
+ * y_j those of y's numbers that belong to V_j. When V is full it becomes its leading Ritz vectors, and
+ * V_{j+1} stays: the thick restart of Wu and Simon.
  *
  * Triples that are found move to L, when smaller ones are lost in their rounding: of vectors orthogonal to L
  * as they are, the products with C are off by epsilon s_1 times their own singular values, instead of epsilon
@@ -12,29 +12,33 @@
 #include "algorithms/eigen.h"
 #include "algorithms/svd/svd.h"
 
-/* Columns that V may have, of those that there are beside L. */
-static int64_t room_left(const struct ki_svd *s) {
-    return s->near - s->locked - ki_min(s->known, s->near - s->locked);
+/* Columns of V that are not 0. */
+static int64_t size_of(const struct ki_svd *s) {
+    return ki_min(s->known, s->near - s->locked);
 }
 
-/* V's first block, from what stands in s->image. */
+/* Columns that V may have, of those that there are beside L. */
+static int64_t room_left(const struct ki_svd *s) {
+    return s->near - s->locked - size_of(s);
+}
+
+/* V becomes empty, and `next` the first block, from what stands in it. */
 static kiln_status first_block(struct ki_svd *s) {
-    kiln_status status;
-    s->known = s->blocks = 0;
+    kiln_status status = KILN_OK;
+    s->known = 0;
     memset(s->H, 0, (size_t)(s->most * s->most) * sizeof *s->H);
     s->least = INFINITY;
     s->patience = 0;
     s->judged = false;
-    TRY(ki_svd_orthonormalise(s, &s->block, &s->image, &s->W, ki_min(s->b, room_left(s)), true));
-    TRY(ki_copy(s->V[0], s->image));
-    s->blocks = 1;
+    for (int64_t i = 0; i < s->panels; i++) TRY(kiln_fill(s->V[i], 0));
+    TRY(ki_svd_orthonormalise(s, &s->block, &s->next, &s->spare, ki_min(s->b, room_left(s)), true));
 done:
     return status;
 }
 
 kiln_status ki_svd_begin(struct ki_svd *s) {
     kiln_status status;
-    TRY(kiln_fill_random(s->image, KILN_NORMAL, (uint64_t)s->options.seed, KI_STREAM_SVD));
+    TRY(kiln_fill_random(s->next, KILN_NORMAL, (uint64_t)s->options.seed, KI_STREAM_SVD));
     s->streams = 1;
     TRY(first_block(s));
 done:
@@ -53,7 +57,7 @@ kiln_status ki_svd_lock(struct ki_svd *s, int64_t count) {
     for (int64_t c = count; c < k && c < count + b; c++) after[c * b + c - count] = 1;
     TRY(ki_vector_set(first, chosen));
     TRY(ki_vector_set(next, after));
-    TRY(kiln_multiply(s->image, 1, KILN_PLAIN, s->near_v, next, 0, NULL));
+    TRY(kiln_multiply(s->next, 1, KILN_PLAIN, s->near_v, next, 0, NULL));
     TRY(kiln_multiply(s->L, 1, KILN_PLAIN, s->near_v, first, 0, NULL));
     s->locked = count;
     s->exact = true;
@@ -62,9 +66,9 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* The columns of H that belong to V's last block, and the row beside them. h: blocks x b x b. */
+/* The columns of H that belong to V's last block, and the row beside them. */
 static void take_products(struct ki_svd *s, const double *h) {
-    const int64_t b = s->b, w = s->most, first = s->known;
+    const int64_t b = s->b, w = s->most, first = s->known - b;
     for (int64_t i = 0; i < first + b; i++)
         for (int64_t c = 0; c < b; c++) s->H[i * w + first + c] = s->H[(first + c) * w + i] = h[i * b + c];
     for (int64_t i = first; i < first + b; i++) /* symmetric but for rounding */
@@ -72,40 +76,67 @@ static void take_products(struct ki_svd *s, const double *h) {
             s->H[i * w + c] = s->H[c * w + i] = (h[i * b + c - first] + h[c * b + i - first]) / 2;
 }
 
-/* V becomes its first `kept` Ritz vectors, a multiple of b, and the last block. */
-static kiln_status restart(struct ki_svd *s, int64_t kept) {
+/* The panel of V's first `kept` Ritz vectors. */
+static kiln_status combine(struct ki_svd *s, int64_t panel, int64_t kept, kiln_matrix *mix, double *values) {
     kiln_status status = KILN_OK;
-    const int64_t b = s->b, w = s->most;
-    double *const part = s->block.t;
-    for (int64_t j = 0; j < kept / b; j++)
-        for (int64_t i = 0; i < s->known / b; i++) {
-            for (int64_t r = 0; r < b; r++)
-                for (int64_t c = 0; c < b; c++)
-                    part[r * b + c] = s->Q[(i * b + r) * s->known + s->order[j * b + c]];
-            TRY(ki_vector_set(s->block.small, part));
-            TRY(kiln_multiply(s->next[j], 1, KILN_PLAIN, s->V[i], s->block.small, i > 0, s->next[j]));
-        }
-    kiln_matrix *const last = s->V[s->blocks - 1];
-    s->V[s->blocks - 1] = s->V[kept / b];
-    s->V[kept / b] = last;
-    for (int64_t j = 0; j < kept / b; j++) {
-        kiln_matrix *const former = s->V[j];
-        s->V[j] = s->next[j];
-        s->next[j] = former;
+    const int64_t w = s->width, size = size_of(s);
+    for (int64_t i = 0; i * w < size; i++) {
+        memset(values, 0, (size_t)(w * w) * sizeof *values);
+        for (int64_t r = 0; r < w && i * w + r < size; r++)
+            for (int64_t c = 0; c < w && panel * w + c < kept; c++)
+                values[r * w + c] = s->Q[(i * w + r) * size + s->order[panel * w + c]];
+        TRY(ki_vector_set(mix, values));
+        TRY(kiln_multiply(s->fresh[panel], 1, KILN_PLAIN, s->V[i], mix, i > 0, s->fresh[panel]));
     }
-    memset(s->H, 0, (size_t)(w * w) * sizeof *s->H);
-    for (int64_t c = 0; c < kept; c++) s->H[c * (w + 1)] = s->theta[c];
-    s->known = kept;
-    s->blocks = kept / b + 1;
 done:
     return status;
+}
+
+/* V becomes its first `kept` Ritz vectors. */
+static kiln_status restart(struct ki_svd *s, int64_t kept) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    const int64_t w = s->width, n = s->most;
+    kiln_matrix *const mix = ki_arena_model(&arena, s->X, w, w);
+    double *const values = ki_arena_doubles(&arena, w * w);
+    TRY(arena.status);
+    ki_svd_ritz(s);
+    for (int64_t j = 0; j * w < kept; j++) TRY(combine(s, j, kept, mix, values));
+    for (int64_t j = 0; j < s->panels; j++) {
+        kiln_matrix *const former = s->V[j];
+        if (j * w >= kept) {
+            TRY(kiln_fill(former, 0));
+            continue;
+        }
+        s->V[j] = s->fresh[j];
+        s->fresh[j] = former;
+    }
+    memset(s->H, 0, (size_t)(n * n) * sizeof *s->H);
+    for (int64_t c = 0; c < kept; c++) s->H[c * (n + 1)] = s->theta[c];
+    s->known = kept;
+done:
+    return ki_arena_free(&arena, status);
 }
 
 /* Ritz vectors that a restart keeps: those that are wanted, and a third of the room beside them. */
 static int64_t kept_of(const struct ki_svd *s) {
     const int64_t wanted = s->k - s->locked, b = s->b;
-    const int64_t kept = (wanted + (s->most - b - wanted) / 3 + b - 1) / b * b;
-    return ki_max(ki_min(kept, s->most - 2 * b), b);
+    const int64_t kept = (wanted + (s->most - wanted) / 3 + b - 1) / b * b;
+    return ki_max(ki_min(kept, s->most - b), b);
+}
+
+/* V gets `next` behind its columns. */
+static kiln_status append(struct ki_svd *s) {
+    kiln_status status;
+    const int64_t b = s->b, w = s->width, panel = s->known / w;
+    double *const values = s->K; /* b x width; the panels have most columns together */
+    memset(values, 0, (size_t)(b * w) * sizeof *values);
+    for (int64_t c = 0; c < b; c++) values[c * w + s->known % w + c] = 1;
+    TRY(ki_vector_set(s->place, values));
+    TRY(kiln_multiply(s->V[panel], 1, KILN_PLAIN, s->next, s->place, 1, s->V[panel]));
+    s->known += b;
+done:
+    return status;
 }
 
 /* The block behind V's last one; none where V spans all that there is. */
@@ -114,12 +145,10 @@ static kiln_status next_block(struct ki_svd *s) {
     const int64_t wanted = ki_min(s->b, room_left(s));
     memset(s->R, 0, (size_t)(s->b * s->b) * sizeof *s->R);
     if (wanted == 0) goto done;
-    TRY(ki_copy(s->image, s->W));
-    TRY(ki_svd_orthonormalise(s, &s->block, &s->image, &s->spare, wanted, true));
-    TRY(kiln_multiply(s->block.small, 1, KILN_TRANSPOSED, s->image, s->W, 0, NULL));
+    TRY(ki_copy(s->next, s->W));
+    TRY(ki_svd_orthonormalise(s, &s->block, &s->next, &s->spare, wanted, true));
+    TRY(kiln_multiply(s->block.small, 1, KILN_TRANSPOSED, s->next, s->W, 0, NULL));
     TRY(ki_vector_get(s->R, s->block.small));
-    TRY(ki_copy(s->V[s->blocks], s->image));
-    s->blocks++;
 done:
     return status;
 }
@@ -127,29 +156,18 @@ done:
 kiln_status ki_svd_step(struct ki_svd *s) {
     kiln_status status;
     s->judged = false;
-    if (s->known + 2 * s->b > s->most && room_left(s) > s->b) {
-        ki_svd_ritz(s);
-        TRY(restart(s, kept_of(s)));
-    }
-    TRY(ki_svd_square(s, s->W, s->V[s->blocks - 1]));
+    if (s->known + s->b > s->most) TRY(restart(s, kept_of(s)));
+    TRY(ki_svd_square(s, s->W, s->next));
+    TRY(append(s));
     TRY(ki_svd_project(s, s->W, s->h));
     take_products(s, s->h);
-    s->known += s->b;
     TRY(next_block(s));
 done:
     return status;
 }
 
-/* Columns of V that are not 0. */
-static int64_t size_of(const struct ki_svd *s) {
-    return ki_min(s->known, s->near - s->locked);
-}
-
-void ki_svd_ritz(struct ki_svd *s) {
-    const int64_t size = size_of(s), w = s->most, b = s->b, last = s->known - b;
-    for (int64_t i = 0; i < size; i++)
-        for (int64_t j = 0; j < size; j++) s->K[i * size + j] = s->H[i * w + j];
-    ki_eigen(s->K, s->Q, size);
+/* K = H; theta and order from K's diagonal, when its eigenvalues stand there. */
+static void take_values(struct ki_svd *s, int64_t size) {
     for (int64_t c = 0; c < size; c++) s->order[c] = c;
     for (int64_t c = 0; c < size; c++) {
         int64_t largest = c;
@@ -160,12 +178,32 @@ void ki_svd_ritz(struct ki_svd *s) {
         s->order[largest] = kept;
         s->theta[c] = s->K[s->order[c] * (size + 1)];
     }
+}
+
+static int64_t take_H(struct ki_svd *s) {
+    const int64_t size = size_of(s);
+    for (int64_t i = 0; i < size; i++)
+        memcpy(s->K + i * size, s->H + i * s->most, (size_t)size * sizeof *s->K);
+    return size;
+}
+
+void ki_svd_ritz(struct ki_svd *s) {
+    const int64_t size = take_H(s);
+    ki_eigen(s->K, s->Q, size);
+    take_values(s, size);
+}
+
+/* Of the eigenvectors the numbers alone that belong to V's last block. */
+static void find_rest(struct ki_svd *s) {
+    const int64_t size = take_H(s), b = s->b, ends = size - (s->known - b);
+    ki_eigen_ends(s->K, s->Q, size, ends);
+    take_values(s, size);
     for (int64_t c = 0; c < size; c++) {
+        const double *const own = s->Q + s->order[c] * ends;
         double square = 0;
         for (int64_t r = 0; r < b; r++) {
             double sum = 0;
-            for (int64_t i = last; i < size; i++)
-                sum += s->R[r * b + i - last] * s->Q[i * size + s->order[c]];
+            for (int64_t i = 0; i < ends; i++) sum += s->R[r * b + i] * own[i];
             square += sum * sum;
         }
         s->rest[c] = sqrt(square);
@@ -178,17 +216,23 @@ static double rounding_of(const struct ki_svd *s) {
     return units * (s->locked > 0 ? s->s[0] : sqrt(fmax(s->theta[0], 0)));
 }
 
-struct ki_svd_outlook ki_svd_look(const struct ki_svd *s) {
-    const int64_t wanted = s->k - s->locked;
+struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
+    const int64_t wanted = ki_min(s->k - s->locked, s->near - s->locked), size = size_of(s);
+    struct ki_svd_outlook look = {.settled = size >= wanted, .estimate = INFINITY};
+    if (!look.settled) { /* all of V's values are wanted */
+        for (int64_t c = 0; c < size; c++) look.squares += s->H[c * (s->most + 1)];
+        return look;
+    }
+    find_rest(s);
     const double largest = sqrt(fmax(s->theta[0], 0)), first = s->locked > 0 ? s->s[0] : largest;
     const double rounding = rounding_of(s) * largest;
     const double known = fmax(s->run.tolerance / 2, sqrt(ki_epsilon(kiln_matrix_type(s->X))));
-    struct ki_svd_outlook look = {.settled = size_of(s) >= ki_min(wanted, s->near - s->locked)};
-    look.estimate = look.settled ? 0 : INFINITY;
+    look.estimate = 0;
     look.vanished = largest <= (double)ki_max(s->m, s->n) * rounding_of(s);
-    for (int64_t c = 0; look.settled && c < wanted; c++) {
+    for (int64_t c = 0; c < wanted; c++) {
         const double own = sqrt(fmax(s->theta[c], 0)) * first;
         const double part = s->rest[c] == 0 ? 0 : own > 0 ? s->rest[c] / own : INFINITY;
+        look.squares += fmax(s->theta[c], 0);
         look.estimate = fmax(look.estimate, part);
         if (part > s->run.tolerance / 2 && s->rest[c] > rounding) look.settled = false;
         if (look.certain == c && part <= s->run.tolerance / 2 && rounding < known * own) look.certain++;

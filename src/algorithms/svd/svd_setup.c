@@ -1,6 +1,47 @@
 /* What stands before a search: the columns' means and deviations, a unit in which squares stay in range, the
  * sizes of blocks, and C itself where that is cheaper than to go over X in each iteration. */
 #include "algorithms/svd/svd.h"
+#include "algorithms/cholesky.h"
+#include "ops/linear/gram.h"
+
+/* Whether C is made first. Work is counted in multiplications: nobody knows how many iterations there will
+ * be, and the guess is what most data took. */
+static bool gram_is_cheaper(const struct ki_svd *s) {
+    enum { ITERATIONS = 20, COLUMNS_MOST = 8192, PASSES = 40 };
+    if (!s->on_cpu && !ki_gram_in_one_walk(s->X)) return ki_gram_price(s->X) < PASSES;
+    const double entries = (double)kiln_matrix_nnz(s->X), m = (double)s->m, n = (double)s->n;
+    const double steps = (ITERATIONS + 2 * (double)s->k / (double)s->b) * (double)s->b;
+    const double gram = entries / m * entries / 2 + n * n * steps, krylov = 2 * entries * steps;
+    return s->n <= COLUMNS_MOST && gram < krylov;
+}
+
+static bool may_take_gram(const struct ki_svd *s) {
+    return s->options.solver != KILN_SVD_KRYLOV && !s->wide;
+}
+
+static bool gram_has_room(const struct ki_svd *s) {
+    kiln_device_info info = {.size = sizeof info};
+    kiln_device_statistics used = {.size = sizeof used};
+    const kiln_device *device = kiln_matrix_device(s->X);
+    return kiln_device_get_info(device, &info) == KILN_OK &&
+           kiln_device_get_statistics(device, &used) == KILN_OK &&
+           ki_gram_room(s->X, (double)s->n) <= (double)(info.memory - used.memory_used);
+}
+
+/* Columns of a block, of the basis at most, and of a panel. On a GPU a pass with 32 columns is little dearer
+ * than one with 16. */
+static void find_sizes(struct ki_svd *s) {
+    enum { BLOCKS = 32, PANEL = 64, WIDE = 32 };
+    const int64_t least = s->k < 8 ? 8 : 16, wanted = 2 * s->k + 6 * least;
+    s->b = ki_max(least, (wanted / BLOCKS + 7) / 8 * 8);
+    if (!s->on_cpu && !(may_take_gram(s) && gram_is_cheaper(s))) s->b = ki_max(s->b, WIDE);
+    s->b = ki_min(s->b, s->near);
+    s->most = ki_ceil_div(ki_min(wanted, s->near), s->b) * s->b;
+    if (s->most + 2 * s->b >= s->near) s->most = ki_ceil_div(s->near, s->b) * s->b;
+    s->width = ki_max(ki_ceil_div(s->most / s->b, KI_SVD_PANELS), ki_max(PANEL / s->b, 1)) * s->b;
+    s->width = ki_min(s->width, s->most);
+    s->panels = ki_ceil_div(s->most, s->width);
+}
 
 /* A dense X is copied with its columns about their means where these are far off, so that nothing
  * cancels. */
@@ -65,15 +106,16 @@ static kiln_status find_unit(struct ki_svd *s) {
     kiln_status status;
     struct ki_arena own = {0};
     const double range = kiln_matrix_type(s->X) == KILN_F32 ? 0x1p8 : 0x1p64;
-    kiln_matrix *const far = ki_arena_model(&own, s->X, s->far, s->b);
+    struct ki_svd_room room = {0};
+    kiln_matrix *const near = ki_arena_model(&own, s->X, s->near, 1);
+    kiln_matrix *const far = ki_arena_model(&own, s->X, s->far, 1);
     double size = 0;
     TRY(own.status);
-    TRY(kiln_fill_random(s->image, KILN_NORMAL, (uint64_t)s->options.seed, KI_STREAM_SVD));
-    TRY(ki_svd_forward(s, &s->block, far, s->image));
+    TRY(ki_svd_room_new(&room, s, 1));
+    TRY(kiln_fill_random(near, KILN_NORMAL, (uint64_t)s->options.seed, KI_STREAM_SVD));
+    TRY(ki_svd_forward(s, &room, far, near));
     s->run.report.passes++;
-    TRY(kiln_norm(s->block.root, far, KILN_NORM_2));
-    for (int64_t c = 0; c < s->b; c++)
-        if (!(s->block.root[c] <= size)) size = s->block.root[c];
+    TRY(kiln_norm(&size, far, KILN_NORM_2));
     if (!isfinite(size))
         TRY((ki_fail(KILN_ERR_DATA, "%s: X has NaN or infinite values, or sums that overflow", s->call),
              ki_hint("clean the data, or divide them by a constant")));
@@ -101,37 +143,27 @@ done:
     return ki_arena_free(&own, status);
 }
 
-/* Columns of a block, and of the basis at most. */
-static void find_sizes(struct ki_svd *s) {
-    const int64_t least = s->k < 8 ? 8 : 16;
-    const int64_t wanted = 2 * s->k + 6 * least;
-    s->b = ki_max(least, (wanted / (KI_SVD_BLOCKS - 8) + 7) / 8 * 8);
-    s->b = ki_min(s->b, s->near);
-    s->most = (ki_min(wanted, s->near) + s->b - 1) / s->b * s->b + s->b;
-    if (s->most + s->b >= s->near) s->most = (s->near + s->b - 1) / s->b * s->b + s->b;
-}
-
 static kiln_status make_rooms(struct ki_svd *s) {
     struct ki_run *run = &s->run;
-    const int64_t near = s->near, far = s->far, b = s->b, k = s->k, w = s->most;
+    const int64_t near = s->near, b = s->b, k = s->k, w = s->most;
     s->ones = ki_arena_fill(&run->arena, ki_run_rows(run, s->X, 1), 1);
     s->means = ki_run_reals(run, s->n);
     s->deviations = ki_run_reals(run, s->n);
     if (run->arena.status == KILN_OK) ki_svd_room_new(&s->block, s, b);
     if (run->arena.status == KILN_OK) ki_svd_room_new(&s->wanted, s, k);
-    for (int64_t i = 0; i < w / b; i++) s->V[i] = ki_run_model(run, near, b);
-    for (int64_t i = 0; i < w / b; i++) s->next[i] = ki_run_model(run, near, b);
-    kiln_matrix **const blocks[] = {&s->W, &s->image, &s->spare};
+    for (int64_t i = 0; i < s->panels; i++) s->V[i] = ki_run_model(run, near, s->width);
+    for (int64_t i = 0; i < s->panels; i++) s->fresh[i] = ki_run_model(run, near, s->width);
+    kiln_matrix **const blocks[] = {&s->W, &s->next, &s->spare};
     for (int i = 0; i < 3; i++) *blocks[i] = ki_run_model(run, near, b);
     kiln_matrix **const wanted[] = {&s->L, &s->near_v, &s->near_w};
     for (int i = 0; i < 3; i++) *wanted[i] = ki_run_model(run, near, k);
-    kiln_matrix **const results[] = {&s->far_v, &s->far_w, &s->far_x};
-    for (int i = 0; i < 3; i++) *results[i] = ki_run_model(run, far, k);
     s->products = ki_run_model(run, k, b);
+    s->part = ki_run_model(run, s->width, b);
+    s->place = ki_run_model(run, b, s->width);
     double **const squares[] = {&s->H, &s->K, &s->Q};
     for (int i = 0; i < 3; i++) *squares[i] = ki_run_reals(run, w * w);
     s->R = ki_run_reals(run, b * b);
-    s->h = ki_run_reals(run, w * b);
+    s->h = ki_run_reals(run, s->panels * s->width * b);
     s->theta = ki_run_reals(run, w);
     s->rest = ki_run_reals(run, w);
     s->order = ki_arena_integers(&run->arena, w);
@@ -159,23 +191,20 @@ static kiln_status find_total(struct ki_svd *s) {
 
 /* ---- the Gram matrix ---- */
 
-/* Whether C is made first. Work is counted in multiplications: nobody knows how many iterations there will
- * be, and the guess is what most data took. */
-static bool gram_is_cheaper(const struct ki_svd *s) {
-    enum { ITERATIONS = 20, COLUMNS_MOST = 8192 };
-    const double entries = (double)kiln_matrix_nnz(s->X), m = (double)s->m, n = (double)s->n;
-    const double steps = (ITERATIONS + 2 * (double)s->k / (double)s->b) * (double)s->b;
-    const double gram = entries / m * entries / 2 + n * n * steps, krylov = 2 * entries * steps;
-    return s->n <= COLUMNS_MOST && gram < krylov;
+/* Whether X^T X, in which X is not yet scaled, is in range, and what counts of it. */
+static bool squares_fit(const struct ki_svd *s) {
+    const double range = kiln_matrix_type(s->X) == KILN_F32 ? 0x1p30 : 0x1p400;
+    return s->unit < range && s->unit > 1 / range;
 }
 
 static kiln_status find_gram(struct ki_svd *s) {
     kiln_status status = KILN_OK;
     struct ki_arena own = {0};
     s->run.report.solver = "krylov";
-    if (s->options.solver == KILN_SVD_KRYLOV || s->wide) return KILN_OK;
-    if (s->options.solver != KILN_SVD_GRAM && (s->unit != 1 || !gram_is_cheaper(s))) return KILN_OK;
-    if (s->unit != 1)
+    if (!may_take_gram(s)) return KILN_OK;
+    if (s->options.solver != KILN_SVD_GRAM && !(squares_fit(s) && gram_is_cheaper(s) && gram_has_room(s)))
+        return KILN_OK;
+    if (!squares_fit(s))
         return (ki_fail(KILN_ERR_DATA, "%s: the squares of X leave the type's range", s->call),
                 ki_hint("kiln_svd_options.solver = krylov scales X implicitly"));
     s->run.report.solver = "gram";
@@ -193,8 +222,19 @@ done:
     return ki_arena_free(&own, status);
 }
 
+/* On a GPU a product with many columns reads X once, where a pass that multiplies both ways takes a few of
+ * them at a time; but it reads X twice, which is too dear where X has to be moved. */
+static kiln_status find_way(struct ki_svd *s) {
+    if (s->on_cpu || s->G || ki_gram_streams(s->X)) return KILN_OK;
+    s->between = ki_run_model(&s->run, s->far, s->b);
+    return s->run.arena.status;
+}
+
 kiln_status ki_svd_set_up(struct ki_svd *s) {
     kiln_status status;
+    kiln_device_info info = {.size = sizeof info};
+    TRY(kiln_device_get_info(kiln_matrix_device(s->X), &info));
+    s->on_cpu = strncmp(info.name, "cpu", 3) == 0;
     find_sizes(s);
     TRY(make_rooms(s));
     TRY(measure(s));
@@ -203,6 +243,7 @@ kiln_status ki_svd_set_up(struct ki_svd *s) {
     TRY(find_inverse(s));
     TRY(find_total(s));
     TRY(find_gram(s));
+    TRY(find_way(s));
 done:
     return status;
 }
