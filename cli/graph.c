@@ -49,6 +49,7 @@ int graph_check_format(struct solving *s) {
     if (run->settings->weight && kiln_option_value(run->verb->name, s->options, "unweighted", KILN_F64) > 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
                          "--weight and --unweighted together");
+    if (!kiln_data_feature_name(data, 0)) say("the vertices have no names: they are numbered from 1");
     if (format != KILN_FILE_LIBSVM || (given && strcmp(given, "auto") != 0)) return 0;
     return fail_with(KILN_ERR_DATA, READING,
                      "--format edges for lines of two vertices and perhaps a weight; --format libsvm if each "

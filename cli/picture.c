@@ -89,14 +89,17 @@ static bool ends_in(const char *path, const char *ending) {
 }
 
 int picture_check(const char *path) {
-    static const char *const others[] = {".jpg", ".jpeg", ".pdf", ".gif", ".webp", ".eps", ".ps", ".svgz"};
-    for (size_t i = 0; path && i < sizeof others / sizeof *others; i++)
-        if (ends_in(path, others[i]))
-            return fail_with(KILN_ERR_ARGUMENT, WORKING, "a name in .svg or .png",
-                             "%s: pictures are not written as %s", path, others[i]);
-    if (!path || !ends_in(path, ".png") || load_renderer()) return 0;
-    return fail_with(KILN_ERR_UNSUPPORTED, WORKING, "apt install librsvg2-2, or a name in .svg",
-                     "%s: PNG is drawn by librsvg (2.46 or later), which is not on this machine", path);
+    if (!path || ends_in(path, ".svg")) return 0;
+    if (ends_in(path, ".png"))
+        return load_renderer()
+                   ? 0
+                   : fail_with(KILN_ERR_UNSUPPORTED, WORKING, "apt install librsvg2-2, or a name in .svg",
+                               "%s: PNG is drawn by librsvg (2.46 or later), which is not on this machine",
+                               path);
+    const char *folders = strrchr(path, '/'), *ending = strrchr(folders ? folders : path, '.');
+    return !ending ? 0
+                   : fail_with(KILN_ERR_ARGUMENT, WORKING, "a name in .svg or .png",
+                               "%s: pictures are not written as %s", path, ending);
 }
 
 int picture_open(struct picture *picture, const char *path, int width, int height) {

@@ -664,8 +664,9 @@ class Validation(Models):
             file.write("none")
         error = kiln(*data, "--plot", plot, environment={"LD_LIBRARY_PATH": broken}, code=2)[1]
         self.assertIn("apt install librsvg2-2", error)
-        self.assertIn("pictures are not written as .pdf", kiln(*data, "--plot", self.path("cv.pdf"),
-                                                               code=2)[1])
+        for ending in (".pdf", ".xyz", ".svg.gz"):
+            error = kiln(*data, "--plot", self.path("cv" + ending), code=2)[1]
+            self.assertIn(f"pictures are not written as .{ending.split('.')[-1]}", error)
         self.assertFalse(os.path.exists(plot))
 
     def test_best_l1_is_kept(self):
@@ -832,6 +833,9 @@ class PageRank(Models):
                            ("ann 0\n", "set 1 are 0"), ("ann -1\n", "not -1")):
             self.assertIn(part, kiln("pagerank", graph, "--personalize", self.write("seeds.txt", text), *CPU,
                                      code=3)[1])
+        matrix = self.write("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n")
+        self.assertIn("numbered from 1", kiln("pagerank", matrix, "--device", "cpu")[1])
+        self.assertNotIn("numbered", kiln("pagerank", graph, "--device", "cpu")[1])
 
     def test_model(self):
         graph, seeds = self.write("pr.txt", self.GRAPH), self.write("seeds.txt", "ann\n\nbob\n")
