@@ -190,7 +190,7 @@ for wanted in "$@"; do
     newton) peer newton h200-newton.json gpu_newton.py ;;
     stream) peer stream h200-stream.json gpu_stream.py --kiln "$build/kiln" --folder /dev/shm ;;
     papers) TAIL=200 step papers timeout 580 python3 "$here/papers" ${STEPS:---all} --device cuda --build "$build" --out "$out" --folder /dev/shm \
-        --pictures "$out/pictures" ;;
+        --pictures "$out/pictures" --commit "$commit" ;;
     plans) TAIL=50 peer plans h200-plans.json plans.py --kiln "$build/kiln" --jobs "$cores" ;;
     auto) TAIL=45 peer auto h200-auto.json auto_choice.py --build "$build" --folder /dev/shm ;;
     cores) TAIL=60 peer cores "cpu$cores-mmchain.json" cpu_mmchain.py ;;

@@ -419,9 +419,9 @@ def shown(figures):
 
 
 def renew_tables(results, check):
-    """Those of README.md and docs/performance.md; whether they were current."""
+    """Those of README.md and two pages; whether they were current."""
     same = True
-    for page in ("README.md", os.path.join("docs", "performance.md")):
+    for page in ("README.md", os.path.join("docs", "performance.md"), os.path.join("docs", "papers.md")):
         path = os.path.join(HERE, "..", page)
         with open(path, encoding="utf-8") as file:
             former = file.read()

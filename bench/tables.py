@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/performance.md, from what lies in bench/results: each stands between two
+"""The tables of README.md, docs/performance.md and docs/papers.md, from what lies in bench/results: each stands between two
 comments, `<!-- table NAME -->` and `<!-- end -->`. A row that the results lack is an error, not a gap.
 bench/plot.py writes them, or checks them."""
 import json
@@ -180,10 +180,9 @@ def speed(results):
     one = find(load(results, "h200-newton.json")["rows"], case="dense 11,000,000 x 28")
     yield row("logistic regression, 11,000,000 x 28, f64", "H200", one["cuda"]["seconds"],
               one["composed_seconds"], "CuPy")
-    one = find(load(results, "h200-end-to-end.json")["rows"], set="kdd2010")
-    ours, theirs = (sum(one[who].get(phase, 0) for phase in ("read", "move", "build", "compute"))
-                    for who in ("fused", "composed"))
-    yield row("linear regression on the second X: reading, moving and solving", "H200", ours, theirs, "CuPy")
+    one = load(results, "papers-cuda.json")["fused.table5"]["rows"][-1]["values"]
+    yield row("linear regression on the second X: reading, moving and solving", "H200", one["Kiln"], one["composed"],
+              "CuPy")
     cases = load(results, "cpu2-logreg.json")["rows"]
     ours, theirs = (find(cases, dataset="a9a", problem="logistic", solver=solver)
                     for solver in ("kiln", "liblinear"))
@@ -249,12 +248,50 @@ def map_of(results, file):
                str(sum(bool(row["found"]) for row in here))], 0
 
 
+PAPERS = {"fused": "table2 fig2 fig3 fig4 table4 fig5 fig6 table5 table6",
+          "iterative": "fig4 fig5 fig6 fig7 fig10 fig11 fig13 fig14 fig15 fig16 fig17",
+          "batched": "table1 table2 fig1", "sampled": "table3 fig4 fig5 fig7 fig8 fig9 table4 table5"}
+
+
+def digits(value):
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def span(values):
+    least, most = digits(min(values)), digits(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+def today(found):
+    """Of a speed how many times faster Kiln is than each of the others, the mean and from where to where; else the figures themselves."""
+    if found["ratios"]:
+        return "; ".join(f"{name} {digits(ratio['mean'])} ({span([ratio['least'], ratio['most']])})"
+                         for name, ratio in found["ratios"].items())
+    series = dict.fromkeys(name for row in found["rows"] for name in row["values"])
+    return "; ".join(f"{name} {span([row['values'][name] for row in found['rows'] if name in row['values']])}"
+                     for name in series) + f" {found['unit']}"
+
+
+def papers(results):
+    """What bench/papers has measured on an H200."""
+    yield ["step", "in the paper", "today", "at"], 4
+    held = load(results, "papers-cuda.json")
+    for paper, names in PAPERS.items():
+        for name in names.split():
+            found = held.get(f"{paper}.{name}")
+            if not found:
+                continue  # it has not run there
+            yield [f"`{paper}.{name}`", "; ".join(f"{what} {digits(number)}" for what, number in found["paper"].items()),
+                   today(found), found["commit"]], 0
+
+
 TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps,
           "h200-applications": applications, "cpu2": cpu, "cpu2-models": models, "cpu2-python": python,
           "cpu2-python-cv": lambda results: python(results, "cpu2-python-cv.json"),
           "cpu2-python-intelex": lambda results: python(results, "cpu2-python-intelex.json"),
           "cpu1-map": lambda results: map_of(results, "cpu1-map.json"),
-          "answer": answer, "readers": readers, "python-calls": python_calls, "h200-python": gpu_python}
+          "answer": answer, "readers": readers, "python-calls": python_calls, "h200-python": gpu_python,
+          "papers": papers}
 
 
 def draw(rows):
