@@ -246,9 +246,9 @@ KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, co
  * Cost: on the CPU m n^2 flops dense, nnz^2 / m sparse, one pass over X, work space of up to 64 n^2 doubles,
  * but 128 MB unless one n^2 is more. On GPUs a dense X comes once for every 32 to 96 columns, as a rule from
  * the second cache level, f32 by tensor cores where there are some (with all of f32's bits); work space of up
- * to 256 MB, but of n^2 numbers at least. A sparse X there, and one that streams, takes a pass for every 64
- * columns. Sums in double on the CPU, where c is taken off after them if X is sparse: a column whose mean is
- * 1e4 times its spread then loses 8 of 16 digits. Determinism: on the CPU for any number of threads; of a
+ * to 256 MB, but of n^2 numbers at least. A sparse X there, one that streams, and on the CPU its columns far
+ * from 0 take a pass for every 64. Sums in double on the CPU. Of a sparse X one c is taken off after sums:
+ * a mean 1e4 times its spread costs G 4 of 16 digits. Determinism: on the CPU for any number of threads; of a
  * dense X on a GPU from run to run; else as mmchain.
  * Errors: as mmchain. Rows with v_i = 0 cost nothing on the CPU. */
 KILN_API kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, const kiln_matrix *v,

@@ -203,6 +203,27 @@ def test_least_norm(name, dtype, device):
         assert off < (1e-9 if dtype is np.float64 else 1e-3), (form, solver, k, intercept, weigh, off)
 
 
+@pytest.mark.parametrize("device", ["cpu", "cpu*2", "opencl"])
+@pytest.mark.parametrize("solver", ["auto", "cg"])
+def test_the_rank_of_far_columns(solver, device):
+    """Sums over a sparse X whose columns' means dwarf their spreads cancel: candidates for dependence are
+    found as far as these are known, and judged by X itself."""
+    needs(device)
+    kinds = [lambda r: 1 + 1e-7 * r.normal(size=24), lambda r: 1.7e9 + np.floor(r.random(24) * 3e3),
+             lambda r: 1.7e12 + np.floor(r.random(24) * 3e7)]
+    for seed, kind in itertools.product(range(8), range(3)):
+        r = np.random.default_rng([5, seed])
+        a, b = kinds[kind](r), kinds[kind](r)
+        first = np.c_[r.normal(size=24), r.random(24) < 0.5]
+        for rank, rest in ((3, [a, a]), (4, [a, b, a + b]), (4, [a, b, b])):
+            model = kiln.LinearRegression(solver=solver, device=device)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(sp.csr_matrix(np.c_[first, np.stack(rest, 1)]), first[:, 0] + r.normal(size=24),
+                          sample_weight=r.random(24) + 0.1)
+            assert model.rank_ == rank, (seed, kind, rank, model.rank_)
+
+
 @pytest.mark.parametrize("device", ["cpu", "cpu*2"])
 @pytest.mark.parametrize("copies", [0, 2])
 def test_the_rank_where_a_factor_is_dear(copies, device):

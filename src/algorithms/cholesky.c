@@ -39,23 +39,27 @@ double ki_gram_price(const kiln_matrix *X) {
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
-/* As much of column k's diagonal element rounding of M alone may leave; c gets the coefficients that make
- * it of the columns before. */
+/* As much of column k's diagonal element, over its scale, rounding of M alone may leave; c gets the
+ * coefficients that make it of the columns before. Of |c_i| |c_j| max(b_i, b_j), b the blur, the sum is at
+ * most that of |c_i| times that of 2 |c_j| b_j. */
 static double rounding_of(const struct ki_factorisation *of, int64_t k) {
     const int64_t size = of->size;
-    double *c = of->room, length = 1;
+    const double *blurred = of->blurred;
+    double *c = of->room, length = 1, far = blurred ? 2 * blurred[k] : 1;
     for (int64_t i = k; i-- > 0;) {
         double sum = of->U[i * size + k];
         for (int64_t j = i + 1; j < k; j++) sum -= of->U[i * size + j] * c[j];
         c[i] = sum / of->U[i * size + i];
-        length += fabs(c[i]) * sqrt(of->scale[i] / of->scale[k]);
+        const double part = fabs(c[i]) * sqrt(of->scale[i] / of->scale[k]);
+        length += part;
+        far += blurred ? 2 * part * blurred[i] : part;
     }
-    return of->rounding * length * length;
+    return of->rounding * length * far;
 }
 
 /* Whether what is left of column k is nothing. */
 static bool is_left_out(const struct ki_factorisation *of, int64_t k, double left) {
-    static const double doubted = 1e-2;
+    const double doubted = of->blurred ? fmax(1e-2, 16 * of->rounding * of->blurred[k]) : 1e-2;
     return left <= of->part * of->scale[k] ||
            (of->room && left <= doubted * of->scale[k] && left <= rounding_of(of, k) * of->scale[k]);
 }

@@ -17,6 +17,8 @@ struct ki_factorisation {
      * their rows' and columns' scales, may leave: that grows with the square of the coefficients that make
      * the column of others. */
     double rounding, *room;
+    const double
+        *blurred;   /* NULL, or by how much more element (i, j) is off: by the larger of rows i and j's */
     int64_t next;   /* the first row that is not done yet; size: the end */
     bool replaced;  /* which this says, */
     bool *left_out; /* and, unless NULL, of which rows: they are 0 beside the diagonal; */

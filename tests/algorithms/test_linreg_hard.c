@@ -533,6 +533,43 @@ static void constants_share_what_they_say(void **state) {
         }
 }
 
+/* Columns whose spread is a millionth of their mean, and less: two that are one, one that is the sum of two,
+ * or none, next to few columns or many that are nearly all zero. Their rank is known, of a sparse X as of a
+ * dense one, and two columns that are one have one coefficient. */
+static void far_columns_know_their_rank(void **state) {
+    (void)state;
+    enum { M = 80, NEAR = 30 };
+    static const double centre[] = {1, 1.7e9, 1.7e12}, width[] = {1e-7, 3e3, 3e7};
+    uint64_t seed = 79;
+    for (int options = 0; options < 36; options++) {
+        const int far = options % 3, kind = options / 3 % 3, near = options / 9 % 2 ? NEAR : 2;
+        struct problem p = problem_new(M, near + 3, 1, 0.1, true, 74);
+        for (int i = 0; i < M; i++) {
+            double *x = p.X + i * p.n, *far_x = x + near;
+            x[0] = random_normal(&seed);
+            for (int c = 0; c < 2; c++) {
+                const double value = width[far] * random_normal(&seed);
+                far_x[c] = centre[far] + (far == 0 ? value : floor(value));
+            }
+            far_x[2] = kind == 0 ? 0 : kind == 1 ? far_x[0] : far_x[0] + far_x[1];
+            p.weights[i] = 0.1 + random_uniform(&seed);
+            p.y[i] = x[0] + random_normal(&seed);
+        }
+        kiln_report report = {0};
+        const struct run run = on_cpu(KILN_F64, options & 1 ? KILN_CSR : KILN_DENSE);
+        struct solution got =
+            solve(&report, &run, &p, &(kiln_linreg_options){.solver = options >= 18 ? KILN_LINREG_CG : 0});
+        /* what is left along a sum, rounded as the columns are, may keep a fit from its tolerance */
+        assert_true(kind == 2 || report.converged);
+        if (kiln_report_figure(&report, "rank") != near + 2)
+            fail_msg("options %d: rank %g, not %d", options, kiln_report_figure(&report, "rank"), near + 2);
+        if (kind == 1) assert_true(fabs(got.W[near] - got.W[near + 2]) <= 1e-3 * fabs(got.W[near]));
+        kiln_report_free(&report);
+        solution_free(&got);
+        problem_free(&p);
+    }
+}
+
 static int open_cpu(void **state) {
     (void)state;
     return kiln_device_open(&cpu, "cpu", NULL) != KILN_OK;
@@ -564,6 +601,7 @@ int main(void) {
         cmocka_unit_test(few_rows_know_their_rank),
         cmocka_unit_test(what_is_reported_is_of_the_result),
         cmocka_unit_test(constants_share_what_they_say),
+        cmocka_unit_test(far_columns_know_their_rank),
     };
     return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

@@ -129,5 +129,8 @@ kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct);
 kiln_status ki_system_multiply(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
 kiln_status ki_system_scatter(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
 void ki_rank_undecided(struct ki_rank *rank);
+/* The system's rank, what X makes nothing of, and `least`, of the columns that the factor left out; there are
+ * some. Uses up the factor's null vectors. See linreg_null.c. */
+kiln_status ki_rank_judge(struct ki_system *system, struct ki_direct *direct, struct ki_arena *arena);
 
 #endif

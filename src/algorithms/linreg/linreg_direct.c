@@ -165,18 +165,25 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-static kiln_status form_columns(struct ki_system *system, struct ki_direct *direct) {
+/* The Gram matrix of a sparse X has sums that cancel where means dwarf spreads, and no more than the digits
+ * that these leave: blurred, n, unless NULL, gets by how much. Its diagonal is known better. */
+static kiln_status form_columns(struct ki_system *system, struct ki_direct *direct, double *blurred) {
     kiln_status status;
     struct ki_arena arena = {0};
     const int64_t n = direct->size;
     double *U = direct->U, *scale = direct->scale;
     bool *kept = ki_arena_room(&arena, n, sizeof *kept);
+    double *centred = blurred ? ki_arena_doubles(&arena, n) : NULL;
     TRY(arena.status);
     TRY(get_gram(U, system));
     TRY(get_penalty(scale, kept, system));
+    if (blurred) TRY(ki_vector_get(blurred, system->square));
+    if (blurred) TRY(ki_vector_get(centred, system->centred));
     for (int64_t j = 0; j < n; j++) {
+        if (blurred) U[j * n + j] = centred[j];
         const double diagonal = U[j * n + j] += scale[j];
         scale[j] = kept[j] && diagonal > 0 ? 1 / sqrt(diagonal) : 0;
+        if (blurred) blurred[j] = kept[j] && centred[j] > 0 ? sqrt(fmax(blurred[j] / centred[j], 1)) : 1;
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) U[i * n + j] = i == j ? 1 : scale[i] * U[i * n + j] * scale[j];
@@ -318,9 +325,10 @@ double ki_direct_part(const kiln_matrix *X) {
 }
 
 /* U from what form_... leave there; a user who does not want to wait for it is asked from time to time.
- * rounding: of the matrix's elements, 0 where a penalty decides between columns; work: of a row. */
+ * rounding: of the matrix's elements, as blurred or not, 0 where a penalty decides between columns; work: of
+ * a row. */
 static void direct_factorise(struct ki_system *system, struct ki_direct *direct, const double *scale,
-                             double rounding, double *work, bool *left_out) {
+                             const double *blurred, double rounding, double *work, bool *left_out) {
     struct ki_run *run = &system->run;
     struct ki_factorisation factor = {.U = direct->U,
                                       .size = direct->size,
@@ -328,6 +336,7 @@ static void direct_factorise(struct ki_system *system, struct ki_direct *direct,
                                       .part = ki_direct_part(system->X),
                                       .rounding = rounding,
                                       .room = rounding > 0 ? work : NULL,
+                                      .blurred = blurred,
                                       .left_out = left_out};
     while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !run->cancelled)
         run->cancelled = ki_run_stage(run, "factor row", factor.next, factor.size, (double)NAN);
@@ -349,16 +358,18 @@ static kiln_status direct_form(struct ki_system *system, struct ki_direct *direc
     direct->scale = ki_arena_doubles(arena, size);
     double *diagonal = ki_arena_doubles(&own, size), *work = ki_arena_doubles(&own, size);
     bool *left_out = ki_arena_zeros(&own, size, sizeof *left_out);
+    const bool cancels = !direct->by_rows && !system->options.no_intercept && ki_gram_cancels(system->X);
+    double *blurred = cancels ? ki_arena_doubles(&own, size) : NULL;
     TRY(arena->status);
     TRY(own.status);
     TRY(weights           ? form_rows(system, direct, arena, weights, 0)
         : direct->by_rows ? form_penalised_rows(system, direct, arena)
-                          : form_columns(system, direct));
+                          : form_columns(system, direct, blurred));
     for (int64_t i = 0; i < size; i++) {
         diagonal[i] = direct->U[i * size + i];
         if (!(diagonal[i] > 0)) diagonal[i] = 1; /* of weight 0 */
     }
-    direct_factorise(system, direct, diagonal, rounding, work, left_out);
+    direct_factorise(system, direct, diagonal, blurred, rounding, work, left_out);
     if (direct->usable) TRY(direct_leave_out(direct, arena, left_out));
 done:
     return ki_arena_free(&own, status);

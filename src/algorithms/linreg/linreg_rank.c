@@ -2,16 +2,10 @@
  * with the least sum of squares the one with the least sum of squared coefficients, each in the user's unit
  * or, standardised, times its column's spread (its root mean square where it has no spread).
  *
- * By columns: those that the factor (linreg_direct.c) leaves out may depend on the others. For each, N has
- * what makes 0 of it and them, corrected by products with X itself, as the Gram matrix knows half of the
- * digits only:
- *
- *   N -= D^-1 (U^T U)^-1 D^-1 (X^T S (X N)),   and it depends if || X n || <= 16 epsilon
- *   sum_j |n_j| || x_j ||,
- *
- * which is what rounding alone can make of X n. A column that is farther off is independent, and the whole
- * then has full rank but for those that do depend, though conjugate gradient and not the factor must solve
- * it. The solution loses its part along N.
+ * By columns: those that the factor (linreg_direct.c) leaves out may depend on the others, as linreg_null.c
+ * judges. One that does not is independent, and the whole then has full rank but for those that do depend,
+ * though conjugate gradient and not the factor must solve it. The solution loses its part along the vectors
+ * that X makes nothing of.
  *
  * By rows, where these are far fewer: w = M^-1 X^T K^-1 X w, K = X M^-1 X^T, M the norm's metric. K is of
  * products with X, from which means are taken afterwards: a row counts as dependent where what is left of it
@@ -20,7 +14,7 @@
 #include "algorithms/linreg/linreg_block.h"
 
 enum {
-    ROUNDS = 2,           /* of corrections */
+    ROUNDS = 2,           /* of projections */
     COLUMN_WORK = 1 << 26 /* multiplications of Gram and Schmidt, where rows are fewer */
 };
 
@@ -50,70 +44,6 @@ done:
 }
 
 /* ---- by columns ---- */
-
-struct vectors { /* n x k, m x k, n x k, m x k */
-    kiln_matrix *N, *R, *E, *SR;
-};
-
-/* Corrects N, and leaves in length_c = || X n_c ||. */
-static kiln_status rank_correct(struct vectors *v, double *length, struct ki_system *system,
-                                const struct ki_direct *direct) {
-    kiln_status status = KILN_OK;
-    const int64_t k = kiln_matrix_cols(v->N);
-    double one[KI_BLOCK], minus[KI_BLOCK];
-    for (int64_t c = 0; c < k; c++) one[c] = 1, minus[c] = -1;
-    for (int round = 0; round <= ROUNDS; round++) {
-        TRY(ki_system_multiply(v->R, system, v->N));
-        TRY(kiln_times(v->SR, v->R, system->s));
-        system->run.report.passes++;
-        if (round == ROUNDS) break;
-        TRY(ki_system_scatter(v->E, system, v->SR));
-        system->run.report.passes++;
-        TRY(ki_direct_solve(v->E, direct));
-        TRY(kiln_combine(v->N, one, v->N, minus, v->E));
-    }
-    TRY(kiln_dot(length, v->R, v->SR));
-    for (int64_t c = 0; c < k; c++) length[c] = sqrt(length[c]);
-done:
-    return status;
-}
-
-/* Appends those of candidates first .. first + k - 1 that X makes nothing of. centred: the columns' squares
- * about their means, if they have an intercept. */
-static kiln_status rank_look(struct ki_system *system, const struct ki_direct *direct, const double *square,
-                             const double *centred, int64_t first, int64_t k) {
-    kiln_status status;
-    struct ki_rank *rank = &system->rank;
-    struct ki_arena arena = {0};
-    const kiln_matrix *X = system->X;
-    const int64_t n = direct->size;
-    const double part = 16 * ki_epsilon(kiln_matrix_type(X));
-    double length[KI_BLOCK], *values = ki_arena_doubles(&arena, n * k);
-    struct vectors v = {.N = ki_arena_model(&arena, X, n, k),
-                        .R = ki_arena_rows(&arena, X, k),
-                        .E = ki_arena_model(&arena, X, n, k),
-                        .SR = ki_arena_rows(&arena, X, k)};
-    TRY(arena.status);
-    for (int64_t c = 0; c < k; c++)
-        for (int64_t j = 0; j < n; j++) values[j * k + c] = direct->null[(first + c) * n + j];
-    TRY(ki_vector_set(v.N, values));
-    TRY(rank_correct(&v, length, system, direct));
-    TRY(ki_vector_get(values, v.N));
-    for (int64_t c = 0; c < k; c++) {
-        double bound = 0, scaled = 0, *to = rank->null + rank->count * n;
-        for (int64_t j = 0; j < n; j++) {
-            to[j] = values[j * k + c];
-            bound += part * fabs(to[j]) * sqrt(square[j]);
-            scaled += centred[j] * to[j] * to[j];
-        }
-        if (length[c] <= bound)
-            rank->count++;
-        else
-            rank->least = fmin(rank->least, length[c] * length[c] / scaled);
-    }
-done:
-    return ki_arena_free(&arena, status);
-}
 
 static double rank_product(const double *a, const double *b, const double *metric, int64_t n) {
     double sum = 0;
@@ -245,16 +175,7 @@ static kiln_status look_at_columns(struct ki_block *t) {
     if (!direct->U || !direct->usable) goto done;
     rank->rank = direct->taken;
     if (direct->left == 0) goto done;
-    double *square = ki_arena_doubles(&arena, 2 * direct->size);
-    rank->null = ki_arena_room(&run->arena, direct->left, (size_t)direct->size * sizeof(double));
-    TRY(arena.status);
-    TRY(run->arena.status);
-    double *centred = square + direct->size;
-    TRY(ki_vector_get(square, system->square));
-    TRY(ki_vector_get(centred, system->options.no_intercept ? system->square : system->centred));
-    for (int64_t first = 0; first < direct->left; first += KI_BLOCK)
-        TRY(rank_look(system, direct, square, centred, first, ki_min(direct->left - first, KI_BLOCK)));
-    rank->rank = rank->count == direct->left ? direct->taken : -1;
+    TRY(ki_rank_judge(system, direct, &arena));
     rank_orthonormalise(rank, direct->size);
 done:
     return ki_arena_free(&arena, status);

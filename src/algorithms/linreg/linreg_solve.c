@@ -288,8 +288,11 @@ static kiln_status block_step_to_least_norm(bool *moved, struct ki_block *t) {
     TRY(ki_block_follow(t));
     TRY(kiln_combine(t->W, t->one, t->W, t->one, t->E));
     TRY(ki_block_check(t, false));
-    for (int j = 0; j < t->k; j++)
-        worse = worse || !(t->objective[j] <= objective[j] + noise * t->zero[j] + blur[j]);
+    for (int j = 0; j < t->k; j++) {
+        /* of Cauchy and Schwarz: what rounding of the fitted values makes of half the residual's square */
+        const double rounding = sqrt(2 * fabs(objective[j]) * blur[j]) + blur[j];
+        worse = worse || !(t->objective[j] <= objective[j] + noise * t->zero[j] + rounding);
+    }
     if (!worse) return KILN_OK;
     memcpy(t->b, b, sizeof b);
     TRY(kiln_combine(t->W, t->one, t->W, minus, t->E));

@@ -3,7 +3,9 @@
  * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), and where a
  * device's memory has no room for a walk's partial sums: columns [j, j + 64) of G are one fused pass with
  * unit vectors for y and -c for the shift: what it scatters is v_i (x_ij - c_j), free of cancellation
- * however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
+ * however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. The CPU's walk
+ * over a sparse X has both factors about zero first: columns that this leaves few digits of are taken so,
+ * too. */
 #include "ops/linear/gram_gpu.h"
 
 #include <math.h>
@@ -34,6 +36,7 @@ static void write_real(const kiln_matrix *like, void *values, int64_t i, double 
 struct blocks {
     const struct ki_gram *gram;
     int64_t n;
+    double weight;                     /* see by_blocks */
     void *G, *g, *c, *block;           /* n x n, n, n, n x 64 */
     kiln_matrix *P, *Q, *shift, *sums; /* n x count, 1 x count */
 };
@@ -65,14 +68,14 @@ static void blocks_free(struct blocks *of) {
     ki_free(of->block);
 }
 
-/* P = unit vectors, shift = -c. */
-static kiln_status block_new(struct blocks *of, int64_t first, int64_t count) {
+/* P = unit vectors of these columns, shift = -c. */
+static kiln_status block_new(struct blocks *of, const int64_t *which, int64_t count) {
     kiln_status status;
     const kiln_matrix *X = of->gram->X;
     memset(of->block, 0, (size_t)(of->n * count * ki_type_bytes(X->type)));
-    for (int64_t j = 0; j < count; j++) write_real(X, of->block, (first + j) * count + j, 1);
+    for (int64_t j = 0; j < count; j++) write_real(X, of->block, which[j] * count + j, 1);
     TRY(kiln_matrix_dense(&of->P, X->device, X->type, of->n, count, of->block));
-    for (int64_t j = 0; j < count; j++) write_real(X, of->block, j, -read_real(X, of->c, first + j));
+    for (int64_t j = 0; j < count; j++) write_real(X, of->block, j, -read_real(X, of->c, which[j]));
     TRY(kiln_matrix_dense(&of->shift, X->device, X->type, 1, count, of->block));
     TRY(kiln_matrix_dense(&of->Q, X->device, X->type, of->n, count, NULL));
     TRY(kiln_matrix_dense(&of->sums, X->device, X->type, 1, count, NULL));
@@ -80,11 +83,11 @@ done:
     return status;
 }
 
-/* Columns [first, first + count) of G from the diagonal down, and what mirrors them. */
-static kiln_status add_block(struct blocks *of, int64_t first, int64_t count) {
+/* Columns which[0 .. count) of G and g, and what mirrors them. */
+static kiln_status add_block(struct blocks *of, const int64_t *which, int64_t count) {
     kiln_status status;
     const kiln_matrix *X = of->gram->X;
-    TRY(block_new(of, first, count));
+    TRY(block_new(of, which, count));
     TRY(ki_chain_run(&(struct ki_chain){.kind = KI_CHAIN_FUSED,
                                         .out = of->Q,
                                         .alpha = 1,
@@ -94,11 +97,12 @@ static kiln_status add_block(struct blocks *of, int64_t first, int64_t count) {
                                         .k = (int)count,
                                         .shift = of->shift,
                                         .sums = of->sums}));
-    TRY(kiln_matrix_get((char *)of->g + first * ki_type_bytes(X->type), of->sums));
+    TRY(kiln_matrix_get(of->block, of->sums));
+    for (int64_t c = 0; c < count; c++) write_real(X, of->g, which[c], read_real(X, of->block, c));
     TRY(kiln_matrix_get(of->block, of->Q));
-    for (int64_t j = first; j < first + count; j++)
-        for (int64_t i = j; i < of->n; i++) {
-            const double about_zero = read_real(X, of->block, i * count + j - first);
+    for (int64_t c = 0; c < count; c++)
+        for (int64_t i = 0, j = which[c]; i < of->n; i++) {
+            const double about_zero = read_real(X, of->block, i * count + c);
             const double value = about_zero - read_real(X, of->c, i) * read_real(X, of->g, j);
             write_real(X, of->G, i * of->n + j, value);
             write_real(X, of->G, j * of->n + i, value);
@@ -108,17 +112,42 @@ done:
     return status;
 }
 
-static kiln_status by_blocks(const struct ki_gram *gram) {
+/* Whether column j is wanted: all are, or those of which the walk's sums about zero left few digits. */
+static bool is_wanted(const struct blocks *of, int64_t j) {
+    static const double few = 1e-3;
+    const double c = read_real(of->gram->X, of->c, j);
+    return !(of->weight > 0) || !(read_real(of->gram->X, of->G, j * of->n + j) >= few * c * c * of->weight);
+}
+
+/* weight: 0, or the sum of |v|, where G and g are there and few of their columns are wanted anew. */
+static kiln_status by_blocks(const struct ki_gram *gram, double weight) {
     kiln_status status;
-    struct blocks of = {.gram = gram, .n = gram->X->cols};
+    struct blocks of = {.gram = gram, .n = gram->X->cols, .weight = weight};
+    int64_t which[BLOCK], count = 0, all = 0;
     TRY(blocks_new(&of));
-    for (int64_t first = 0; first < of.n; first += BLOCK)
-        TRY(add_block(&of, first, ki_min(of.n - first, BLOCK)));
-    TRY(kiln_matrix_set(gram->G, of.G));
-    if (gram->g) TRY(kiln_matrix_set(gram->g, of.g));
+    if (weight > 0) TRY(kiln_matrix_get(of.G, gram->G));
+    if (weight > 0 && gram->g) TRY(kiln_matrix_get(of.g, gram->g));
+    for (int64_t j = 0; j < of.n; j++) {
+        if (is_wanted(&of, j)) which[count++] = j;
+        if (count < BLOCK && (j < of.n - 1 || count == 0)) continue;
+        TRY(add_block(&of, which, count));
+        all += count;
+        count = 0;
+    }
+    if (all > 0) TRY(kiln_matrix_set(gram->G, of.G));
+    if (all > 0 && gram->g) TRY(kiln_matrix_set(gram->g, of.g));
 done:
     blocks_free(&of);
     return status;
+}
+
+/* The CPU adds up a sparse X's entries, and takes c off afterwards: columns whose spread is little beside c
+ * are taken once more, by blocks. */
+static kiln_status look_again(const struct ki_gram *gram) {
+    double weight = (double)gram->X->rows;
+    if (!gram->c || gram->X->format == KILN_DENSE) return KILN_OK;
+    const kiln_status status = gram->v ? kiln_norm(&weight, gram->v, KILN_NORM_1) : KILN_OK;
+    return status != KILN_OK || !(weight > 0) ? status : by_blocks(gram, weight);
 }
 
 bool ki_gram_in_one_walk(const kiln_matrix *X) {
@@ -132,6 +161,10 @@ bool ki_gram_streams(const kiln_matrix *X) {
 
 bool ki_gram_skips(const kiln_matrix *X) {
     return ki_on_cpu(X->device) && !ki_streams(X);
+}
+
+bool ki_gram_cancels(const kiln_matrix *X) {
+    return X->format == KILN_CSR || !ki_gram_in_one_walk(X);
 }
 
 double ki_gram_room(const kiln_matrix *X, double size) {
@@ -239,9 +272,10 @@ kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, cons
     if (X->cols == 0) return KILN_OK;
     if (ki_gram_in_one_walk(X)) {
         status = ki_gram_all(&gram);
+        if (status == KILN_OK) status = look_again(&gram);
         if (status != KILN_ERR_DEVICE_NOMEM) return status;
     }
-    status = by_blocks(&gram); /* whose work space is smaller */
+    status = by_blocks(&gram, 0); /* whose work space is smaller */
 done:
     return status;
 }

@@ -24,6 +24,9 @@ bool ki_gram_skips(const kiln_matrix *X);
  * for each part of the rows; elsewhere it, a panel's and the least of partial sums, as panels and sums become
  * smaller where there is no room. */
 double ki_gram_room(const kiln_matrix *X, double size);
+/* Whether one of the two factors X - 1 c^T of G is taken about zero first, of columns far from zero, so that
+ * sums as large as || x_j || || x_k - 1 c_k || cancel. */
+bool ki_gram_cancels(const kiln_matrix *X);
 /* gram->all of such an X. */
 kiln_status ki_gram_all(const struct ki_gram *gram);
 /* c (n x 1) = about X's column means: those of a few rows, evenly apart. */
