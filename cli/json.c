@@ -15,11 +15,28 @@ static bool incomplete, printing;
 
 static const char no_memory[] = "out of memory while reading or building JSON";
 
+/* What an item of a list that is being printed may take where there is no other memory, so that no JSON is
+ * cut off. */
+static _Alignas(16) char reserve[64 << 10];
+static size_t reserve_used;
+
+static void *from_reserve(size_t bytes) {
+    const size_t rounded = (bytes + 15) / 16 * 16;
+    if (!printing || bytes > sizeof reserve || rounded > sizeof reserve - reserve_used) return NULL;
+    reserve_used += rounded;
+    return reserve + reserve_used - rounded;
+}
+
+static void free_item(void *memory) {
+    const uintptr_t at = (uintptr_t)memory, first = (uintptr_t)reserve;
+    if (at < first || at >= first + sizeof reserve) free(memory);
+}
+
 /* Jansson that gets no memory takes a good text for a wrong one, or loses a key, and does not say which: the
  * tool ends then. */
 static void *memory_or_end(size_t bytes) {
     void *memory = malloc(bytes);
-    if (memory || bytes == 0) return memory;
+    if (memory || bytes == 0 || (memory = from_reserve(bytes))) return memory;
     say_error("kiln: %s", no_memory);
     if (talk_json() && !printing)
         printf(
@@ -32,7 +49,7 @@ static void *memory_or_end(size_t bytes) {
 }
 
 void json_begin(void) {
-    json_set_alloc_funcs(memory_or_end, free);
+    json_set_alloc_funcs(memory_or_end, free_item);
 }
 
 void json_put(json_t *object, const char *key, json_t *value) {
@@ -102,7 +119,8 @@ static bool print_list(const struct json_list *list) {
         if (!text) return false;
         fputs(i > 0 ? ",\n    " : "\n    ", stdout);
         print_indented(text, 4);
-        free(text);
+        free_item(text);
+        reserve_used = 0;
     }
     if (list->of) fputs("\n  ]", stdout);
     return true;

@@ -23,9 +23,15 @@ static void end_at_once(void) {
 
 /* Only work that polls can stop in good order; before it begins there is nothing to save. */
 static void on_signal(int number) {
+    static const char words[] = "kiln: interrupted\n";
     (void)number;
-    if (signalled || !polled) end_at_once();
-    signalled = 1;
+    if (!signalled && polled) {
+        signalled = 1;
+        return;
+    }
+    const ssize_t told = write(STDERR_FILENO, words, sizeof words - 1);
+    (void)told; /* where nobody listens the exit code says it */
+    end_at_once();
 }
 
 void talk_catch_signals(void) {

@@ -86,6 +86,8 @@ struct ki_single {
     int64_t sums;      /* doubles where rules->sums points to, if to anything */
     bool fresh;        /* what KI_CHANGES says of an operand does not hold this time: it is only written */
     int64_t walked;    /* bytes of results that each slice of X walks through beside its own */
+    int64_t work;      /* bytes that `run` takes beside the operands, at most, of what works in place: such
+                        * cannot begin again with panels once it finds too little. 0: not known */
     kiln_status (*run)(const void *slice); /* where X and all operands are on the device */
     /* Makes a slice add to what its first operand, a sum, holds. NULL: it cannot, and its part is added
      * afterwards. */

@@ -16,10 +16,11 @@ bool ki_works_in_place(const struct ki_single *single) {
     for (int i = 0; i < rules->count; i++) {
         const kiln_matrix *A = ki_operand_of(single->whole, &rules->rule[i]);
         if (!A || !(rules->rule[i].use & KI_WRITES)) continue;
-        if ((rules->rule[i].use & KI_READS) && !single->fresh) return true;
-        for (int j = 0; j < rules->count; j++)
-            if ((rules->rule[j].use & KI_READS) && ki_operand_of(single->whole, &rules->rule[j]) == A)
-                return true;
+        for (int j = 0; j < rules->count; j++) {
+            const enum ki_use use = rules->rule[j].use;
+            const bool reads = single->fresh ? use == KI_READS : use & KI_READS;
+            if (reads && ki_operand_of(single->whole, &rules->rule[j]) == A) return true;
+        }
     }
     return false;
 }
@@ -33,8 +34,10 @@ static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix 
     kiln_status status = ki_operands_hold(X->device, &held, 1);
     if (status == KILN_ERR_DEVICE_NOMEM) return ki_stream(single);
     if (status != KILN_OK) return status;
-    status = single->run(single->whole);
+    const bool fits = ki_on_cpu(X->device) || single->work <= ki_memory_room(X->device);
+    if (fits) status = single->run(single->whole);
     ki_operands_release(X->device, &held, 1);
+    if (!fits) return ki_stream(single);
     if (status == KILN_ERR_DEVICE_NOMEM && !ki_works_in_place(single)) return ki_stream(single);
     return status;
 }

@@ -292,12 +292,12 @@ done:
 }
 
 /* The pass, and where it needs more room than was left, the same once more with no panels that stay, and then
- * with smaller ones. */
+ * with smaller ones. Of sparse rows any panel may be the first that needs more. */
 static kiln_status pass(struct stream *s, int64_t target) {
     bool begun = false;
     kiln_status status;
     while ((status = run(s, &begun)) == KILN_ERR_DEVICE_NOMEM) {
-        if (begun && !(s->kept && !ki_works_in_place(s->single))) break;
+        if (begun && ki_works_in_place(s->single)) break;
         if (!s->kept && s->rows_max <= quantum(s->X)) break;
         if (!s->kept) target /= 2;
         ki_kept_drop(s->X);

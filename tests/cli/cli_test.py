@@ -1003,6 +1003,7 @@ class Interrupt(Case):
         out, error = process.communicate(timeout=60)
         self.assertEqual((process.returncode, out), (130, b""), error)
         self.assertNotIn(b"iteration", error)
+        self.assertTrue(error.endswith(b"kiln: interrupted\n"), error)
         self.assertFalse(os.path.exists(model))
 
     def test_second_signal_ends_at_once(self):

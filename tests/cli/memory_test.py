@@ -25,7 +25,7 @@ VERBS = ["logreg d.csv --target y --json -o m2.kiln", "linreg n.csv --target y -
          "recommend als.kiln r.csv", "recommend als.kiln --item i1 --json", "convert d.csv d.npz",
          "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json",
          "sfa r.csv --json", "gap r.csv --format ratings -k 2 --json", "mds n.csv --json",
-         "predict km.kiln n.csv --json", "svd n.csv -k 2 --json",
+         "predict km.kiln n.csv --json", "devices --json", "svd n.csv -k 2 --json",
          "pca n.csv -k 2 --scale -o pca2.kiln --coordinates rows.csv", "verify pca.kiln n.csv --json"]
 
 
@@ -50,7 +50,7 @@ def begin():
 def run(line, at):
     keep = dict(os.environ, LD_PRELOAD=PRELOADED, NO_MEMORY_AT=str(at), NO_MEMORY_COUNT="count",
                 KILN_NUM_THREADS="1", OCL_ICD_VENDORS="/nowhere")
-    device = [] if line.split()[0] in ("info", "coefficients", "convert") else ["--device", "cpu"]
+    device = [] if line.split()[0] in ("info", "coefficients", "convert", "devices") else ["--device", "cpu"]
     return subprocess.run([KILN, *line.split(), *device, "--quiet"], env=keep, capture_output=True, text=True,
                           timeout=120)
 
@@ -65,10 +65,8 @@ def wrong(line, good, found):
     if "--json" in line and (found.returncode != 6 or found.stdout):
         try:
             result = json.loads(found.stdout)
-        # a list whose lines are written one by one may be cut off, with the exit code that says so
         except ValueError:
-            if found.returncode != 6 or found.stdout[:100] != good.stdout[:100]:
-                return "no JSON"
+            return "no JSON"
     if found.returncode == 6:
         if "memory" not in found.stderr:
             return "no message"

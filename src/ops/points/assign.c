@@ -84,6 +84,17 @@ static void add(void *slice) {
     ((struct ki_assign *)slice)->adds = true;
 }
 
+/* Bytes that labels and distances take on a GPU beside the operands (assign_gpu.c): what is found of each
+ * row, its doubts, half norms, the transpose of C for sparse rows; halves of many centres. */
+static int64_t labels_bytes(const struct ki_assign *of) {
+    enum { MANY = 64, PADDED = 256 };
+    const int64_t m = of->X->rows, n = of->X->cols, k = of->C->rows, size = ki_type_bytes(of->X->type);
+    const bool sparse = of->X->format == KILN_CSR;
+    const int64_t rows = m * (k == 1 || sparse ? 4 : 8 + size), centres = k * (1 + (sparse ? n : 0)) * size,
+                  halves = k < MANY || sparse ? 0 : (k + PADDED) * (n + PADDED) * 4;
+    return (rows + centres + halves) / 8 * 9 + 64; /* blocks are up to an eighth larger */
+}
+
 static kiln_status run(const void *assign) {
     struct ki_assign of = *(const struct ki_assign *)assign;
     kiln_matrix *wide = NULL;
@@ -94,6 +105,7 @@ static kiln_status run(const void *assign) {
                                           .whole = &of,
                                           .sums = of.totals && !of.sums ? 2 * of.C->rows : 0,
                                           .fresh = of.first == 0,
+                                          .work = of.first == 0 ? 0 : labels_bytes(&of),
                                           .run = run_rows,
                                           .go_on = add});
     kiln_matrix_free(wide);
