@@ -29,6 +29,7 @@ import numpy as np
 
 import classes
 import clusters
+import decompositions
 import draw
 import factors
 import graphs
@@ -48,6 +49,7 @@ VERBS = {
     **clusters.VERBS,
     **graphs.VERBS,
     **factors.VERBS,
+    **decompositions.VERBS,
 }
 TOOL_ONLY = {"table"}  # of which the package has no like
 

@@ -27,6 +27,7 @@ FLAGS = {
     "deterministic",
     "probabilities",
     "decision",
+    "scale",
 }
 CODES = {"ArgumentError": 2, "UnsupportedError": 2, "ValueError": 2, "DataError": 3, "ModelError": 7}
 
@@ -74,7 +75,7 @@ class Package(Tool):
     """One process for all problems. Devices are opened once by name, threads and determinism."""
 
     validated, needs_groups, holds_out = ("linreg", "logreg"), True, False
-    starts_warm = False
+    starts_warm = centres = False
     scores_given, least_probability = True, float(np.finfo(float).eps)
     devices: dict[tuple[str, int, bool], typing.Any] = {}
     models: dict[str, typing.Any]
@@ -309,6 +310,31 @@ class Package(Tool):
         )
         return self.kept(model.fit(self.data(files[0])), options)
 
+    def decomposed(self, model: typing.Any, files: list[str], options: Options) -> dict[str, typing.Any]:
+        T = np.asarray(model.fit_transform(self.data(files[0])))
+        header = ",".join(f"component_{c + 1}" for c in range(T.shape[1]))
+        np.savetxt(self.folder / options["coordinates"], T, fmt="%.17g", delimiter=",", header=header)
+        return self.kept(model, options)
+
+    def pca(self, files: list[str], options: Options) -> dict[str, typing.Any]:
+        model = self.kiln.PCA(
+            int(options["k"]),
+            svd_solver="covariance_eigh" if options.get("solver") == "gram" else "auto",
+            standardize="scale" in options,
+            random_state=number(options, "seed", 0, int),
+            device=self.device,
+        )
+        return self.decomposed(model, files, options)
+
+    def svd(self, files: list[str], options: Options) -> dict[str, typing.Any]:
+        model = self.kiln.TruncatedSVD(
+            int(options["k"]),
+            standardize="scale" in options,
+            random_state=number(options, "seed", 0, int),
+            device=self.device,
+        )
+        return self.decomposed(model, files, options)
+
     # ----------------------------------------------------------------------------------------------- graphs
     def links(self, name: str) -> tuple[scipy.sparse.csr_matrix, list[str]]:
         """The adjacency matrix; vertices stand in the order of their first line."""
@@ -362,6 +388,8 @@ class Package(Tool):
             found = model.predict_proba(X)
         elif "decision" in options:
             found = model.decision_function(X)
+        elif hasattr(model, "components_") and hasattr(model, "singular_values_"):
+            found = model.transform(X)
         else:
             found = model.predict(X, **more)
         return {"predictions": np.asarray(found).reshape(X.shape[0], -1).tolist()}

@@ -48,6 +48,7 @@ class Tool:
     validated = ("linreg", "logreg", "glm")  # the verbs with cross-validation
     needs_groups = False  # whether it has to be told the folds
     starts_warm = True  # whether it takes --warm-start
+    centres = True  # whether svd takes --center, and krylov for its solver
     holds_out = True  # whether factor models hold entries out
     scores_given = False  # whether cross-validation scores targets as given, not as the type has them
     least_probability = 0.0  # what cross-validation takes a smaller one for

@@ -177,7 +177,7 @@ static kiln_status make_rooms(struct ki_svd *s) {
 static kiln_status find_total(struct ki_svd *s) {
     struct ki_arena own = {0};
     struct ki_columns columns = {0};
-    struct ki_moments asked = {.rough = true};
+    struct ki_moments asked = {0};
     if (s->options.center || s->options.scale) return KILN_OK;
     kiln_status status = ki_columns_measure(&columns, &asked, &own, s->X, s->ones, (double)s->m);
     s->run.report.passes += asked.passes;
