@@ -54,7 +54,7 @@ def wants(model: Any, **values: Any) -> None:
             raise NotHere(f"{name}={found!r}")
 
 
-def _twin(model: Any, name: str = "", **changed: Any) -> Any:
+def twin(model: Any, name: str = "", **changed: Any) -> Any:
     """Kiln's class of the same problem."""
     if hasattr(model, "coef_"):
         wants(model, warm_start=False)
@@ -65,7 +65,7 @@ def _twin(model: Any, name: str = "", **changed: Any) -> Any:
 
 
 def _plain(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    return _twin(model).fit(X, y, sample_weight)
+    return twin(model).fit(X, y, sample_weight)
 
 
 def _penalised_intercept(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -75,7 +75,7 @@ def _penalised_intercept(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     column = np.full((X.shape[0], 1), model.intercept_scaling, X.dtype)
     wide = scipy.sparse.hstack([X, column], "csr") if scipy.sparse.issparse(X) else np.hstack([X, column])
-    ours = _twin(model, fit_intercept=False).fit(wide, y, sample_weight)
+    ours = twin(model, fit_intercept=False).fit(wide, y, sample_weight)
     last = ours.coef_[..., -1] * model.intercept_scaling
     ours.coef_, ours.intercept_ = (np.ascontiguousarray(ours.coef_[..., :-1]), last if last.ndim
                                    else np.array([last]))
@@ -123,7 +123,7 @@ def _ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Leaves to scikit-learn what its solver of this name refuses."""
     if model.solver == "lbfgs" or (scipy.sparse.issparse(X) and model.solver in ("svd", "cholesky", "saga")):
         raise NotHere(f"solver={model.solver!r} refuses this problem")
-    return _twin(model, "Ridge").fit(X, y, sample_weight)
+    return twin(model, "Ridge").fit(X, y, sample_weight)
 
 
 def _ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -152,10 +152,10 @@ def _ridge_classifier_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     if model.class_weight is not None:
         weights = compute_sample_weight(model.class_weight, y)
         sample_weight = weights if sample_weight is None else sample_weight * weights
-    return _twin(model, "RidgeCV").fit(X, targets, sample_weight)
+    return twin(model, "RidgeCV").fit(X, targets, sample_weight)
 
 
-def _adopt(model: Any, ours: Any, X: Any) -> None:
+def adopt(model: Any, ours: Any, X: Any) -> None:
     """scikit-learn's fitted attributes from Kiln's."""
     give(model, ours)
     if hasattr(model, "_label_binarizer"):
@@ -173,7 +173,7 @@ def _fit(train: Callable[..., Any]) -> Callable[..., Any]:
             raise NotHere("X has columns of text or dates")
         model._validate_params()
         found = train(model, X, y, sample_weight)
-        _adopt(model, found, X)
+        adopt(model, found, X)
         return model
 
     return ours
@@ -218,9 +218,6 @@ _FITS: dict[str, tuple[str, Callable[..., Any], float]] = {
                                                                       1e-4), "LinearSVC": ("svm", _svm, 1e-4),
     "LinearSVR": ("svm", _svm, 1e-4), "MiniBatchKMeans": ("cluster", never(_RANDOM), 0.0),
     "MiniBatchNMF": ("decomposition", never(_RANDOM), 0.0),
-    **{name: ("decomposition", never("its random search ends elsewhere, or its batches merge by another "
-                                     f"decomposition: kiln.{name} ends at a tolerance"), 0.0)
-       for name in ("PCA", "IncrementalPCA", "TruncatedSVD")},
     "LatentDirichletAllocation": ("decomposition",
                                   never("its inner iterations end elsewhere: kiln.LatentDirichletAllocation "
                                          "runs to the end"), 0.0),
@@ -353,6 +350,7 @@ def _fits() -> list[Rule]:
 
 def rules() -> list[Rule]:
     """The table."""
+    from ._accel_axes import rules as axes
     from ._accel_peers import rules as beside
 
     kmeans, descent = "sklearn.cluster._kmeans", "sklearn.linear_model._coordinate_descent"
@@ -368,7 +366,7 @@ def rules() -> list[Rule]:
                   tuple((module, name) for module in (*within, f"{within[-1]}.{name}_alg")), _ranks,
                   _ranks_apart, 1e-6, _ranks_to_the_end)
              for name in ("pagerank", "hits")]
-    return [*_fits(), *starts, *paths, *ranks, *beside(),
+    return [*_fits(), *starts, *paths, *ranks, *axes(), *beside(),
             Rule("MDS, a start", (("sklearn.manifold._mds", "_smacof_single"),), _smacof, _objectives_apart,
                  1e-3),
             Rule("NMF, updates", (("sklearn.decomposition._nmf", "_fit_multiplicative_update"),),

@@ -89,6 +89,39 @@ def test_iterations_from_scikit_learns_starts(verified, model):
         assert ours.stress_ <= theirs.stress_
 
 
+@pytest.mark.parametrize("operand", [DIGITS, scipy.sparse.csr_matrix(DIGITS), DIGITS.astype(np.float32)],
+                         ids=["dense", "sparse", "single"])
+@pytest.mark.parametrize("model, method", [(factors.PCA(5), "fit"), (factors.PCA(5, whiten=True), "fit_transform"),
+                                           (factors.TruncatedSVD(5, algorithm="arpack"), "fit"),
+                                           (factors.TruncatedSVD(5, algorithm="arpack"), "fit_transform"),
+                                           (factors.IncrementalPCA(5, batch_size=400), "fit")], ids=str)
+def test_axes(verified, model, method, operand):
+    ours = clone(model)
+    coordinates = getattr(ours, method)(operand)
+    call, = verified
+    assert call.where == "kiln" and call.apart < (1e-8 if operand.dtype == float else 1e-5) and not call.differs
+    accel.uninstall()
+    theirs = clone(model)
+    expected = getattr(theirs, method)(operand)
+    digits = 1e-5 if operand.dtype == float else 1e-2
+    for name in ("components_", "singular_values_", "explained_variance_", "explained_variance_ratio_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=digits, atol=digits)
+    if method == "fit_transform":
+        np.testing.assert_allclose(coordinates, expected, atol=digits * np.abs(expected).max())
+    np.testing.assert_allclose(ours.transform(operand), theirs.transform(operand),
+                               atol=digits * np.abs(theirs.transform(operand)).max())
+
+
+def test_axes_that_stay(verified):
+    wide = np.random.default_rng(0).standard_normal((600, 700))
+    for model in (factors.PCA(5), factors.PCA(0.9), factors.PCA(300, svd_solver="full"),
+                  factors.TruncatedSVD(5), factors.IncrementalPCA()):
+        clone(model).fit(wide)
+    assert [call.where for call in verified] == ["scikit-learn"] * 5
+    assert [part in call.why for part, call in zip(("random", "0.9", "300", "random", "None"), verified)] == (
+        [True] * 5)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_functions(verified):
     Z = DIGITS[:60]

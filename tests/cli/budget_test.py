@@ -140,6 +140,8 @@ KMEANS = (
     ("--init", "k-means-parallel"),
     ("--batch", "50", "--max-iterations", "40"),
 )
+SVD = (("svd",), ("pca", "--scale"), ("svd", "--center", "--solver", "krylov"))
+TRIPLES = 2
 PAGERANK = ((), ("--unweighted",), ("--personalize", "seeds.txt"))
 
 SHORT = CASES[0], CASES[4], CASES[8], CASES[9]
@@ -196,9 +198,9 @@ class Runs:
             self.failed += 1
             print("FAIL", name, error, flush=True)
 
-    def budget(self, device, data, mapped):
+    def budget(self, device, data, mapped, share=TENTH):
         return ["--device", device, "--memory",
-                str(int(TENTH * os.path.getsize(data))), *(["--map"] if mapped else [])]
+                str(int(share * os.path.getsize(data))), *(["--map"] if mapped else [])]
 
     def compare_clusters(self, device, options, shape, code, mapped):
         data = self.path(f"clusters-{shape}-{code}.{'npy' if shape == 'dense' else 'npz'}")
@@ -219,6 +221,21 @@ class Runs:
         lines = subprocess.run([self.kiln, "predict", "-q", model, data, *way], capture_output=True,
                                text=True, check=True).stdout.split("\n")
         assert [line.split()[0] for line in lines if line] == found.split(), "predicted other labels"
+
+    def compare_triples(self, device, case, shape, code, mapped):
+        """Values differ by the squares of the residuals, which are measured on X, or by rounding."""
+        data = self.path(f"clusters-{shape}-{code}.{'npy' if shape == 'dense' else 'npz'}")
+        command = [case[0], data, "-k", str(TRIPLES), *case[1:], "--type", "f32" if code == "f" else "f64"]
+        # a CPU keeps what is as long as X: nothing leaves its memory
+        way = self.budget(device, data, mapped, 0.2 if (device, shape) == ("cpu", "sparse") else TENTH)
+        want, got = self.run(*command, "--device", "cpu"), self.run(*command, *way)
+        assert got["converged"] and got["residual"] <= got["tolerance"], f"residual {got['residual']}"
+        digits = 1e-12 if code == "d" else 1e-5
+        for a, b in zip(want["triples"], got["triples"]):
+            assert abs(a["value"] - b["value"]) <= digits * a["value"], f"{b['value']}, not {a['value']}"
+        assert got["memory"]["panels"] > 10, "X was not streamed"
+        members = 2 if "*" in device else 1
+        assert got["memory"]["peak"] <= members * int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
 
     def compare_ranks(self, device, options, shape, code, mapped):
         """Both are within their bounds of the right ranks, which are of vertices in the same order."""
@@ -272,6 +289,7 @@ def cases(runs):
     """What is compared, of which shapes of X."""
     yield from ((runs.compare, case, shape) for case in CASES for shape in ("dense", "sparse"))
     yield from ((runs.compare_clusters, case, shape) for case in KMEANS for shape in ("dense", "sparse"))
+    yield from ((runs.compare_triples, case, shape) for case in SVD for shape in ("dense", "sparse"))
     yield from ((runs.compare_ranks, case, "sparse") for case in PAGERANK)
 
 
@@ -289,7 +307,7 @@ def main(kiln, *devices):
                     continue  # members gather by columns, which a budget below X has no room for
                 if "cholesky" in case and (shape, code) != ("dense", "d"):
                     continue  # for which a budget that is smaller than X has no room
-                if "short" in ways and case not in (*SHORT, KMEANS[0]):
+                if "short" in ways and case not in (*SHORT, KMEANS[0], SVD[0]):
                     continue
                 named = {"short", shape, "f32" if code == "f" else "f64", "map" if mapped else "read"}
                 if all(way in named for way in ways):

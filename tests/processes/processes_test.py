@@ -58,7 +58,7 @@ def run(command, environment=None):
 def answer(result):
     assert result.returncode in (0, 10), (result.returncode, result.stderr)
     found = json.loads(result.stdout)
-    objective = found.get("inertia", found.get("objective"))
+    objective = next(found[name] for name in ("inertia", "squares", "objective") if name in found)
     return found["rows"], found["columns"], objective
 
 
@@ -209,6 +209,8 @@ def cases(path):
     yield True, ["kmeans", path("all.csv"), "-k", "3", "--seed", "1"]
     yield True, ["kmeans", path("all.svm"), "--format", "libsvm", "-k", "3", "--seed", "1", "--spherical"]
     yield True, ["kmeans", path("x.npz"), "-k", "3", "--seed", "1", "--spherical", "--batch", "64"]
+    yield True, ["svd", path("x.npz"), "-k", "3", "--solver", "krylov"]
+    yield True, ["pca", path("all.csv"), "-k", "3", "--scale"]
     yield True, ["linreg", path("quoted.csv"), "--target", "y", "--ignore", 'the\n"note"']
     yield True, ["linreg", path("x.mtx"), "--target-file", path("y.npy")]
     yield True, ["linreg", path("square.mtx"), "--target-file", path("short.txt"), "--l2", "1"]

@@ -101,7 +101,11 @@ static kiln_status restart(struct ki_svd *s, int64_t kept) {
     double *const values = ki_arena_doubles(&arena, w * w);
     TRY(arena.status);
     ki_svd_ritz(s);
-    for (int64_t j = 0; j * w < kept; j++) TRY(combine(s, j, kept, mix, values));
+    for (int64_t j = 0; j * w < kept; j++) {
+        if (!s->fresh[j]) s->fresh[j] = ki_run_model(&s->run, s->near, w);
+        TRY(s->run.arena.status);
+        TRY(combine(s, j, kept, mix, values));
+    }
     for (int64_t j = 0; j < s->panels; j++) {
         kiln_matrix *const former = s->V[j];
         if (j * w >= kept) {

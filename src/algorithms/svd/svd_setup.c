@@ -152,7 +152,6 @@ static kiln_status make_rooms(struct ki_svd *s) {
     if (run->arena.status == KILN_OK) ki_svd_room_new(&s->block, s, b);
     if (run->arena.status == KILN_OK) ki_svd_room_new(&s->wanted, s, k);
     for (int64_t i = 0; i < s->panels; i++) s->V[i] = ki_run_model(run, near, s->width);
-    for (int64_t i = 0; i < s->panels; i++) s->fresh[i] = ki_run_model(run, near, s->width);
     kiln_matrix **const blocks[] = {&s->W, &s->next, &s->spare};
     for (int i = 0; i < 3; i++) *blocks[i] = ki_run_model(run, near, b);
     kiln_matrix **const wanted[] = {&s->L, &s->near_v, &s->near_w};
