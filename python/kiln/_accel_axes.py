@@ -1,5 +1,5 @@
-"""kiln.accel's rows for singular values and principal components: where scikit-learn's answer is the right one
-but for rounding, as ARPACK's and LAPACK's are, and that of its randomised search is not."""
+"""kiln.accel's rows for singular values and principal components: where scikit-learn's answer is the right
+one but for rounding, as ARPACK's and LAPACK's are, and that of its randomised search is not."""
 from __future__ import annotations
 
 import numbers

@@ -303,6 +303,8 @@ def main(kiln, *devices):
             for (compare, case, shape), code, mapped in itertools.product(cases(runs), "fd", (False, True)):
                 if device.startswith("cpu") and not mapped:
                     continue  # a CPU holds what it has read
+                if compare == runs.compare_triples and not device.startswith("cpu"):
+                    continue
                 if compare == runs.compare_ranks and "*" in device:
                     continue  # members gather by columns, which a budget below X has no room for
                 if "cholesky" in case and (shape, code) != ("dense", "d"):

@@ -62,6 +62,8 @@ done:
     return status;
 }
 
+enum { PATIENCE = 30, WAIT_MOST = 4 };
+
 /* The parts of a checkpoint. */
 static void set_state(struct ki_svd *s) {
     static const char *const names[KI_SVD_PANELS] = {"V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8"};
@@ -76,6 +78,10 @@ static void set_state(struct ki_svd *s) {
         {"locked", .integers = &s->locked, .least = 0, .most = s->k},
         {"streams", .integers = &s->streams},
         {"patience", .integers = &s->patience},
+        {"wait", .integers = &s->wait},
+        {"apart", .integers = &s->apart, .least = 1, .most = WAIT_MOST},
+        {"seen", .reals = &s->seen},
+        {"squares", .reals = &s->squares},
         {"exact", .flag = &s->exact}};
     for (int64_t i = 0; i < s->panels; i++) s->state[i] = (struct ki_state){names[i], .matrix = &s->V[i]};
     memcpy(s->state + s->panels, others, sizeof others);
@@ -83,20 +89,41 @@ static void set_state(struct ki_svd *s) {
     s->run.parts = (int)s->panels + KI_SVD_PARTS - KI_SVD_PANELS;
 }
 
-enum { PATIENCE = 30 };
+/* A look at the estimate costs the host more than a step on the Gram matrix costs the device: the next one
+ * waits until the estimate may be small enough, if it falls on as it did. */
+static void wait_for_next(struct ki_svd *s, double estimate) {
+    const double goal = log(estimate / (s->run.tolerance / 2)),
+                 gain = log(s->seen / estimate) / (double)s->apart;
+    s->wait = 1;
+    if (s->G && !s->exact && goal > 0 && isfinite(goal) && gain > 0)
+        s->wait = isinf(gain) ? 2 : ki_max(1, (int64_t)fmin(goal / gain, WAIT_MOST));
+    s->apart = s->wait;
+    s->seen = estimate;
+}
+
+/* What the search has reached, and what follows where it cannot make that better. */
+static kiln_status look(struct ki_svd *s) {
+    kiln_status status = KILN_OK;
+    const struct ki_svd_outlook look = ki_svd_look(s);
+    s->patience = look.estimate < s->least || isinf(look.estimate) ? 0 : s->patience + 1;
+    s->least = fmin(s->least, look.estimate);
+    s->squares = look.squares;
+    for (int64_t c = 0; c < s->locked; c++) s->squares += s->s[c] * s->s[c];
+    wait_for_next(s, look.estimate);
+    s->run.report.residual = look.estimate;
+    s->run.report.objective = s->squares / s->unit / s->unit;
+    if (look.settled || s->patience >= PATIENCE) TRY(settle(s, &look));
+done:
+    return status;
+}
 
 static kiln_status svd_iterate(struct ki_svd *s) {
     struct ki_run *run = &s->run;
     kiln_status status = KILN_OK;
     while (ki_run_goes_on(run)) {
         TRY(ki_svd_step(s));
-        const struct ki_svd_outlook look = ki_svd_look(s);
-        s->patience = look.estimate < s->least || isinf(look.estimate) ? 0 : s->patience + 1;
-        s->least = fmin(s->least, look.estimate);
-        double squares = look.squares;
-        for (int64_t c = 0; c < s->locked; c++) squares += s->s[c] * s->s[c];
-        run->report.residual = look.estimate, run->report.objective = squares / s->unit / s->unit;
-        if (look.settled || s->patience >= PATIENCE) TRY(settle(s, &look));
+        run->report.residual = s->seen, run->report.objective = s->squares / s->unit / s->unit;
+        if (--s->wait <= 0 || ki_svd_is_whole(s)) TRY(look(s));
         run->unsettled = !(s->judged && run->report.residual <= run->tolerance);
         TRY(ki_run_step(
             run, &(kiln_trace_row){.residual = run->report.residual, .objective = run->report.objective}));

@@ -8,7 +8,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/run/run.h"
 
-enum { KI_SVD_PANELS = 8, KI_SVD_PARTS = KI_SVD_PANELS + 11 };
+enum { KI_SVD_PANELS = 8, KI_SVD_PARTS = KI_SVD_PANELS + 15 };
 
 /* Room for what is done to so many vectors at once. */
 struct ki_svd_room {
@@ -53,6 +53,8 @@ struct ki_svd {
     int64_t streams;      /* random blocks that were drawn */
     int64_t patience;     /* iterations since the estimate was the least */
     double least, before; /* estimate; residual at the last judgement */
+    int64_t wait, apart;  /* iterations until the next look at the estimate, and from the last to that one */
+    double seen, squares; /* the estimate at the last look, and the sum of squares of what was found */
 
     /* The result: near x k twice, far x k three times. */
     struct ki_svd_room wanted;
@@ -95,6 +97,7 @@ struct ki_svd_outlook {
     bool vanished;   /* all that is left is rounding */
 };
 struct ki_svd_outlook ki_svd_look(struct ki_svd *s);
+bool ki_svd_is_whole(const struct ki_svd *s); /* V spans all that there is beside L */
 
 /* svd_judge.c: the k triples of the search as it stands, and their residuals, from A itself. */
 kiln_status ki_svd_judge(struct ki_svd *s);

@@ -22,13 +22,18 @@ static int64_t room_left(const struct ki_svd *s) {
     return s->near - s->locked - size_of(s);
 }
 
+bool ki_svd_is_whole(const struct ki_svd *s) {
+    return room_left(s) == 0;
+}
+
 /* V becomes empty, and `next` the first block, from what stands in it. */
 static kiln_status first_block(struct ki_svd *s) {
     kiln_status status = KILN_OK;
     s->known = 0;
     memset(s->H, 0, (size_t)(s->most * s->most) * sizeof *s->H);
-    s->least = INFINITY;
+    s->least = s->seen = INFINITY;
     s->patience = 0;
+    s->wait = s->apart = 1;
     s->judged = false;
     for (int64_t i = 0; i < s->panels; i++) TRY(kiln_fill(s->V[i], 0));
     TRY(ki_svd_orthonormalise(s, &s->block, &s->next, &s->spare, ki_min(s->b, room_left(s)), true));

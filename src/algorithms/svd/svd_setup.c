@@ -31,14 +31,15 @@ static bool gram_has_room(const struct ki_svd *s) {
 /* Columns of a block, of the basis at most, and of a panel. On a GPU a pass with 32 columns is little dearer
  * than one with 16. */
 static void find_sizes(struct ki_svd *s) {
-    enum { BLOCKS = 32, PANEL = 64, WIDE = 32 };
+    enum { BLOCKS = 32, WIDE = 32 };
+    const int64_t panel = s->on_cpu ? 64 : 128;
     const int64_t least = s->k < 8 ? 8 : 16, wanted = 2 * s->k + 6 * least;
     s->b = ki_max(least, (wanted / BLOCKS + 7) / 8 * 8);
     if (!s->on_cpu && !(may_take_gram(s) && gram_is_cheaper(s))) s->b = ki_max(s->b, WIDE);
     s->b = ki_min(s->b, s->near);
     s->most = ki_ceil_div(ki_min(wanted, s->near), s->b) * s->b;
     if (s->most + 2 * s->b >= s->near) s->most = ki_ceil_div(s->near, s->b) * s->b;
-    s->width = ki_max(ki_ceil_div(s->most / s->b, KI_SVD_PANELS), ki_max(PANEL / s->b, 1)) * s->b;
+    s->width = ki_max(ki_ceil_div(s->most / s->b, KI_SVD_PANELS), ki_max(panel / s->b, 1)) * s->b;
     s->width = ki_min(s->width, s->most);
     s->panels = ki_ceil_div(s->most, s->width);
 }
