@@ -3,6 +3,8 @@ import copy
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -128,6 +130,20 @@ def test_forks_at_any_moment():
         end.set()
         for thread in threads:
             thread.join()
+
+
+def test_threads_open_devices_at_once():
+    """In a process that has opened none yet: the first look for OpenCL's drivers is one thread's alone."""
+    names = [row["name"] for row in kiln.devices() if row["usable"]]
+    program = (f"import threading, kiln\nnames = {names + ['cpu*2', 'auto', *names]!r}\n"
+               "ready = threading.Barrier(len(names))\n"
+               "def work(name): ready.wait(); kiln.device(name); print('open')\n"
+               "threads = [threading.Thread(target=work, args=(name,)) for name in names]\n"
+               "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n")
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        assert done.stdout.count("open") == 2 * len(names) + 2
 
 
 def test_a_fork_beside_opencl():

@@ -2,6 +2,7 @@
 #include "algorithms/on_cpu.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST = 400 };
 
@@ -59,13 +60,14 @@ static void scale(double *v, int count, int norm) {
     for (int i = 0; i < count; i++) v[i] /= size;
 }
 
-/* Both vectors by plain loops, far beyond any tolerance; returns the eigenvalue, ||A^T A a||. */
+/* Both vectors by plain loops, until nothing moves any more; returns the eigenvalue, ||A^T A a||. */
 static double reference(double *hubs, double *authorities, const struct graph *graph, int norm,
                         int unweighted) {
-    double value = 0;
+    double value = 0, before[MOST], moved = 1;
     for (int j = 0; j < graph->cols; j++) authorities[j] = 1.0 / graph->cols;
     scale(authorities, graph->cols, norm);
-    for (int iteration = 0; iteration < 3000; iteration++) {
+    for (int iteration = 0; iteration < 3000 && moved > 1e-15; iteration++) {
+        memcpy(before, authorities, (size_t)graph->cols * sizeof *before);
         for (int i = 0; i < graph->rows; i++) {
             hubs[i] = 0;
             for (int j = 0; j < graph->cols; j++) {
@@ -84,6 +86,8 @@ static double reference(double *hubs, double *authorities, const struct graph *g
             value += norm == 2 ? authorities[j] * authorities[j] : authorities[j];
         if (norm == 2) value = sqrt(value);
         scale(authorities, graph->cols, norm);
+        moved = 0;
+        for (int j = 0; j < graph->cols; j++) moved = fmax(moved, fabs(authorities[j] - before[j]));
     }
     scale(hubs, graph->rows, norm);
     return value;

@@ -220,7 +220,7 @@ static void with_budgets(kiln_format format, kiln_type type) {
     live(&plenty, format, type, 0, &without, &bytes);
     assert_int_equal(without.panels, 0);
     assert_int_equal(without.evictions, 0);
-    static const int percent[] = {400, 105, 100, 50, 25};
+    static const int percent[] = {400, 105, 100, 25};
     for (size_t i = 0; i < sizeof percent / sizeof *percent; i++) {
         const int64_t budget = bytes * percent[i] / 100;
         live(&little, format, type, budget, &with, &bytes);
