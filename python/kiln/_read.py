@@ -114,6 +114,12 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     names = [text(lib.kiln_data_feature_name(data, j))
              for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
     warnings = [*data_warnings(data), *namesakes(names)]
+    if (format is None and not texts and model is None and names and not os.fsdecode(path).endswith(".edges")
+            and lib.kiln_data_format(data) == lib.KILN_FILE_EDGES
+            and all(name and name.isdigit() for name in names[:100])):
+        warnings.append(f"{os.fsdecode(path)}: numbers without names are read as links between vertices; "
+                        "format='csv' reads columns, and format='edges' links without this warning")
+        warn(warnings[-1])
     found = (host_copy(one(data), where, data) for one in (lib.kiln_data_weights, lib.kiln_data_offset))
     s, o = (None if column is None else column[:, 0] for column in found)
     for name, column in (("target", y), ("weights", s), ("offset", o)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import warnings
 from typing import Any
 
 import networkx as nx
@@ -136,6 +137,21 @@ def test_files_of_links_are_read_by_name(tmp_path: Any) -> None:
         kiln.read(pd.read_csv(path), source="a", target="b")
     with pytest.raises(kiln.DataError, match="which column is the target"):
         kiln.read(path, source="a")
+
+
+def test_numbers_that_may_be_columns_are_told_of(tmp_path: Any) -> None:
+    """Two whole numbers a line are links or rows: nothing but the format's name tells."""
+    numbers, names = tmp_path / "numbers.txt", tmp_path / "names.txt"
+    np.savetxt(numbers, np.arange(8).reshape(4, 2), fmt="%d")
+    names.write_text("a b\nb c\n")
+    with pytest.warns(UserWarning, match="read as links") as told:
+        assert kiln.read(numbers).X.shape == (8, 8)
+    assert told[0].filename == __file__ and len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kiln.read(numbers, format="csv").X.shape == (4, 2)
+        assert kiln.read(numbers, format="edges").X.shape == (8, 8)
+        assert kiln.read(names).X.shape == (3, 3)
 
 
 def test_several_rankings_are_a_frame() -> None:
