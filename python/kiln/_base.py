@@ -61,8 +61,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
         """X, or X and y, in float32 or float64; a kiln.Matrix as it is. A frame with text columns becomes a
-        feature for each level."""
+        feature for each level. A fitted model of float64 has float32's X as float64, as NumPy's products."""
         reset = more.get("reset", True)
+        kinds = [np.float64] if not reset and self._is_double() else [np.float64, np.float32]
         if not reset and len(more) == 1 and self._is_plain(X, y):
             return X
         if reset:
@@ -94,10 +95,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             more["y"] = y
         if not reset and self._schema is not None:  # features as kiln.read makes them, which have no names
             more.pop("reset")
-            found = check_array(X, dtype=[np.float64, np.float32], order="C", estimator=self, **more)
+            found = check_array(X, dtype=kinds, order="C", estimator=self, **more)
             _check_n_features(self, found, reset=False)
             return _canonical(found)
-        found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
+        found = validate_data(self, X, dtype=kinds, order="C", **more)
         if reset:
             self.__dict__.pop("_schema", None)
         return _canonical(found) if isinstance(y, str) else (_canonical(found[0]), found[1])
@@ -106,7 +107,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Whether checks would leave X, of a fitted model's call, as it is, and say nothing."""
         known = vars(self)
         return (isinstance(y, str) and y == "no_validation" and self._schema is None
-                and "feature_names_in_" not in known and is_plain(X, known.get("n_features_in_", -1)))
+                and "feature_names_in_" not in known and is_plain(X, known.get("n_features_in_", -1))
+                and (X.dtype == np.float64 or not self._is_double()))
+
+    def _is_double(self) -> bool:
+        """Whether the fitted numbers are float64."""
+        known = vars(self)
+        return any(getattr(known.get(name), "dtype", None) == np.float64
+                   for name in ("coef_", "components_", "cluster_centers_"))
 
     def _validate_frame(self, X: Any, y: Any, **more: Any) -> Any:
         """The same of a frame, by its columns' names: feature_names_in_ and n_features_in_ are of the

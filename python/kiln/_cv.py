@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from ._cv_judged import (NEGATIVE_ERRORS, Formula, Means, Predictors, Responses,
                          r2_of_rows, scorer)
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
-from ._library import ffi, lib
+from ._library import ArgumentError, ffi, lib
 from ._linear import ElasticNet, GeneralizedLinearRegressor, Ridge, _Linear, _Logistic, _Regressor
 from ._metrics import accuracy, explained_deviance
+from ._positive import as_one, fit_positive, scores_of_folds
 from ._solve import running
 from ._words import warn
 
@@ -62,12 +64,14 @@ class _Validated(_Linear):
         search = Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64),
                         options.get("offset"), columns)
         search.run(target, kept, level, **options)
-        if search.unconverged:
-            warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the "
-                 "cross-validation did not "
-                 "converge; raise max_iter, or tol", ConvergenceWarning)
+        self._tell_unfinished(search.unconverged, search.scores.size)
         self._judge_scores(search.scores)
         return search
+
+    def _tell_unfinished(self, unfinished: int, count: int) -> None:
+        if unfinished:
+            warn(f"{type(self).__name__}: {unfinished} of {count} models of the cross-validation did not "
+                 "converge; raise max_iter, or tol", ConvergenceWarning)
 
     def _judge_scores(self, scores: Any) -> None:
         """A value whose score is no number in one fold is not chosen: an error where that leaves none. One
@@ -427,12 +431,11 @@ class ElasticNetCV(_Generalized, ElasticNet):
     alpha_, l1_ratio_: the best, by the mean squared error; alphas_ (n_alphas,): from the largest, and
     mse_path_ (n_alphas, n_folds): of the rows held out; with several l1_ratio both have a first axis for
     these, but alphas_ only where it was not given. best_score_: minus the least mean of mse_path_.
+    positive: coefficients are from 0 on, of up to 4,096 columns; each fold has one Gram matrix.
     precompute, copy_X, random_state, selection: as ElasticNet's; n_jobs: threads.
     """
 
     scoring = "neg_mean_squared_error"
-    _only = {"positive": ((False,), "take GridSearchCV with ElasticNet(positive=True), or scikit-learn's "
-                                    "class")}
     _formulas = {"r2": r2_of_rows, **NEGATIVE_ERRORS}
 
     def __sklearn_tags__(self) -> Any:
@@ -464,11 +467,31 @@ class ElasticNetCV(_Generalized, ElasticNet):
         gradient = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
         X.device.call(lib.kiln_multiply, gradient.pointer, 1, lib.KILN_TRANSPOSED, X.pointer,
                       beside(X, residual).pointer, 0, ffi.NULL)
-        largest = float(np.abs(gradient.numpy()).max()) / weights.sum() / ratio
+        gains = gradient.numpy() if self.positive else np.abs(gradient.numpy())
+        largest = float(gains.max()) / weights.sum() / ratio
         if not np.isfinite(largest):
             raise ValueError("X or y contains NaN or infinity, or products of theirs overflow.")
         least = float(np.finfo(np.float64).resolution)  # for y that X says nothing of, as scikit-learn has it
         return np.full(count, least) if largest <= least else np.geomspace(largest, largest * self.eps, count)
+
+    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any,
+                splits: Splits, level: float | None = None, **options: Any) -> Any:
+        if not self.positive:
+            return super()._search(X, y, target, sample_weight, columns, penalties, splits, level, **options)
+        if options.get("offset") is not None:
+            raise ArgumentError("positive=True has no offset: subtract it from y")
+        with naming(self, X):
+            scores, unfinished = scores_of_folds(self, X, y, sample_weight, penalties, splits, level)
+        self._tell_unfinished(unfinished, scores.size)
+        self._judge_scores(scores)
+        return SimpleNamespace(scores=scores)
+
+    def _train(self, X: Any, y: Any, sample_weight: Any, columns: int, **options: Any) -> tuple[Any, Any]:
+        if not self.positive:
+            return super()._train(X, y, sample_weight, columns, **options)
+        W, b, reports = fit_positive(self, X, y, sample_weight, options["l1"], options["l2"])
+        self._keep_report(as_one(reports), W.dtype == np.float32)
+        return W, b
 
     def _keep_scores(self, scores: Any) -> None:
         paths = -np.moveaxis(scores, 0, -1)

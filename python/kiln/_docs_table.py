@@ -17,8 +17,6 @@ fit_intercept | bool | Whether the model has an intercept, which is never penali
 standardize | bool | Whether the penalty is of the coefficients of columns scaled to unit variance.
 warm_start | bool | Whether a fit begins where the last one ended.
 positive | bool | Whether coefficients are kept from 0 on.
-LassoCV.positive, ElasticNetCV.positive | bool | False: True is refused, GridSearchCV with
-    ElasticNet(positive=True) does it.
 copy_X, copy_x, precompute, selection, intercept_scaling, dual, gcv_mode, shuffle, evaluate_every,
     perp_tol, mean_change_tol, max_doc_update_iter, max_no_improvement, init_size, reassignment_ratio |
     any | {_NOTHING}

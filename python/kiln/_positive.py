@@ -283,5 +283,27 @@ def fit_positive(model: Any, X: Any, y: Any, sample_weight: Any, l1: float, l2: 
     return W.astype(operand.dtype), b.astype(operand.dtype), [report for _, _, report in found]
 
 
+def scores_of_folds(model: Any, X: Matrix, y: Any, sample_weight: Any, penalties: Any, splits: Any,
+                    level: float | None) -> tuple[Any, int]:
+    """Minus the mean squared error of the rows that each split holds out, by each of the penalties (l2, l1
+    and the block that it belongs to), whose order is from the strongest on; and how many models did not
+    converge. The rows held out have no weight, so that no part of X is copied. level: as Search's."""
+    weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    y, scores, unfinished = as_columns(host_vector(y), np.float64)[:, 0], [], 0
+    for train, held in splits:
+        own, start, block, found = np.zeros_like(weights), None, -1, []
+        own[train] = weights[train]
+        problem = Positive(X, own, intercept=model.fit_intercept)
+        share = 1 if level is None else own.sum() / level
+        for l2, l1, of in penalties:
+            start, block = (start if of == block else None), of
+            start, b, report = problem.solve(y, l1 * share, l2 * share, model.tol, start)
+            unfinished += not report.converged
+            means = np.asarray(multiply(X, as_columns(start, X.dtype)))[:, 0].astype(np.float64) + b
+            found.append(-np.average((y - means)[held] ** 2, weights=weights[held]))
+        scores.append(found)
+    return np.array(scores), unfinished
+
+
 def as_one(reports: list[Report]) -> Report:
     return reports[0] if len(reports) == 1 else together(reports)

@@ -87,8 +87,6 @@ def test_what_is_said(tmp_path):
     assert model.report_.solver == "active-set" and model.report_.certificate
     with pytest.raises(kiln.ArgumentError, match="4096 columns"):
         kiln.LinearRegression(positive=True).fit(scipy.sparse.eye(5000, format="csr"), np.ones(5000))
-    with pytest.raises(kiln.ArgumentError, match="GridSearchCV"):
-        kiln.LassoCV(positive=True).fit(X, Y[:, 0])
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="NaN"):
             kiln.Ridge(positive=True, device="cpu").fit(np.where(X == X[3, 3], bad, X), Y[:, 0])
@@ -96,3 +94,21 @@ def test_what_is_said(tmp_path):
     flat = kiln.LinearRegression(positive=True, device="cpu").fit(wide, Y[:, 0])
     assert flat.coef_[-1] == 0 and flat.rank_ is None
     assert (kiln.Lasso(1e6, positive=True, device="cpu").fit(X, Y[:, 0]).coef_ == 0).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_cross_validation(form, weights, intercept):
+    """scikit-learn's choice, its errors of each fold, and its coefficients."""
+    y = X @ np.maximum(np.arange(-4, 8), 0) + Y[:, 0]
+    for kind, theirs, more in ((kiln.LassoCV, linear.LassoCV, {}),
+                               (kiln.ElasticNetCV, linear.ElasticNetCV, {"l1_ratio": [0.3, 0.9]})):
+        options = {**more, "positive": True, "fit_intercept": intercept, "cv": 4}
+        known = theirs(**options, alphas=20, tol=1e-12, max_iter=1_000_000).fit(X, y, weights)
+        ours = kind(**options, alphas=20, device="cpu").fit(form(X), y, weights)
+        np.testing.assert_allclose(ours.alphas_, known.alphas_, rtol=1e-9)
+        np.testing.assert_allclose(ours.mse_path_, known.mse_path_, rtol=1e-6)
+        assert ours.alpha_ == pytest.approx(known.alpha_) and ours.coef_.min() >= 0
+        np.testing.assert_allclose(ours.coef_, known.coef_, atol=1e-6 * known.coef_.max())
+        assert ours.intercept_ == pytest.approx(known.intercept_, abs=1e-6) and ours.converged_

@@ -81,8 +81,12 @@ def test_types_meet():
     X, y = data()
     wide, single = X[:4].copy(), X[:4].astype(np.float32)
     model = kiln.Ridge().fit(X, y)
-    assert model.predict(single).dtype == np.float32
-    np.testing.assert_allclose(model.predict(single), model.predict(single.astype(float)), rtol=1e-6)
+    assert model.predict(single).dtype == np.float64  # as NumPy's products of both
+    np.testing.assert_array_equal(model.predict(single), model.predict(single.astype(float)))
+    sparse = sp.csr_matrix(single)
+    np.testing.assert_array_equal(model.predict(sparse), model.predict(sparse.astype(float)))
+    for other in (kiln.KMeans(2, random_state=0, device="cpu"), kiln.PCA(2, device="cpu")):
+        assert other.fit(X).transform(single).dtype == np.float64
     model.fit(X.astype(np.float32), y.astype(np.float32))
     assert model.predict(wide).dtype == np.float64
     np.testing.assert_allclose(model.predict(wide), wide @ model.coef_.astype(float) + model.intercept_)

@@ -47,8 +47,7 @@ def test_positions_of_parameters(name, theirs, ours):
 
 DIABETES, PROGRESS = load_diabetes(return_X_y=True)
 HIGH, COUNTS = PROGRESS > 100, np.abs(DIABETES * 100).round()
-REFUSED = [(kiln.LassoCV, {"positive": True}), (kiln.ElasticNetCV, {"positive": True}),
-           (kiln.LinearSVC, {"loss": "log"}), (kiln.LinearSVC, {"penalty": "l3"}),
+REFUSED = [(kiln.LinearSVC, {"loss": "log"}), (kiln.LinearSVC, {"penalty": "l3"}),
            (kiln.LinearSVC, {"multi_class": "crammer_singer"}),
            (kiln.LinearSVR, {"loss": "huber"}), (kiln.NMF, {"beta_loss": "frobenius"}),
            (kiln.NMF, {"solver": "cd"}), (kiln.NMF, {"alpha_W": 0.1}), (kiln.NMF, {"alpha_H": 0.1}),
