@@ -206,13 +206,16 @@ def sparse_case(options, budget):
     start, col, values = sparse(options.rows, "cuda")
     X = torch.sparse_csr_tensor(start, col, values, size=(options.rows, COLUMNS), device="cuda")
     judge, ways, k = Judge(X, False), {}, COMPONENTS
+    began = time.perf_counter()
     host = [part.cpu().numpy() for part in (start, col, values)]
     name = "kiln, a tenth of X" if budget else "kiln"
     device = kiln.Device(options.device, memory=sum(part.nbytes for part in host) // 10 if budget else 0)
     own = device.sparse((options.rows, COLUMNS), "float32", *host)
+    print(f"{options.rows} x {COLUMNS}: moved in {time.perf_counter() - began:.1f} s", flush=True)
     for center in (False,) if budget else (False, True):
         ways[name + (" centred" if center else "")] = by_kiln(
-            device, own, k, "svd", None if center else judge, 1 if budget else 2, tolerance=1e-6, center=center)
+            device, own, k, "svd", None if center else judge, 1, tolerance=1e-6, center=center)
+        print(ways, flush=True)
     own.free()
     if not budget:
         for steps in (2, 8):

@@ -1,7 +1,9 @@
 """TruncatedSVD, PCA and IncrementalPCA against constructed spectra, NumPy, SciPy and scikit-learn."""
+import gzip
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 
 import numpy as np
@@ -10,7 +12,9 @@ import scipy.sparse as sp
 import sklearn.decomposition
 from conftest import ROOT
 from sklearn.datasets import load_digits
+from sklearn.manifold import spectral_embedding
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 
 import kiln
@@ -263,3 +267,35 @@ def test_real_data(name, k):
     theirs = sklearn.decomposition.PCA(k, svd_solver="arpack", tol=1e-12).fit(host)
     np.testing.assert_allclose(centred.explained_variance_, theirs.explained_variance_, rtol=1e-8)
     np.testing.assert_allclose(centred.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["auto", "covariance_eigh"])
+@pytest.mark.parametrize("kind, tolerance, digits", [(np.float32, 1e-5, 1e-5), (np.float64, 1e-8, 1e-12)])
+def test_images(kind, tolerance, digits, solver):
+    """Numbers of 0 to 255, whose squares' sums an f32 holds, though not what it takes them by."""
+    path = REAL / "dense" / "mnist-t10k-images-idx3-ubyte.gz"
+    if not path.exists():
+        pytest.skip("MNIST is not here: it is of the data sets that the project may not ship")
+    with gzip.open(path) as file:
+        X = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)
+    A = X - X.mean(axis=0)
+    values = np.sqrt(np.maximum(np.linalg.eigvalsh(A.T @ A)[::-1][:50], 0))
+    model = kiln.PCA(50, svd_solver=solver, **CPU).fit(X.astype(kind))
+    assert model.report_.solver == "gram" and model.report_.residual <= tolerance
+    np.testing.assert_allclose(model.singular_values_, values, rtol=digits)
+    assert residual(model, A) <= 2 * tolerance
+
+
+def test_vertices_of_a_graph():
+    """The page's way from singular values to a graph's spectral embedding, against scikit-learn's."""
+    W = kneighbors_graph(DIGITS, 10)
+    W = W.maximum(W.T)
+    page = (ROOT / "docs" / "svd.md").read_text(encoding="utf-8")
+    block = re.search(r"```python\n(import numpy as np\nimport scipy.sparse as sp\n.*?)```", page, re.S)
+    names = {"W": W, "kiln": kiln}
+    exec(block[1], names)
+    assert sorted(names["eigenvalues"], reverse=True)[0] == pytest.approx(1, abs=1e-12)
+    theirs = spectral_embedding(W, n_components=4, random_state=0, eigen_solver="arpack")
+    for ours, other in zip(names["embedding"].T, theirs.T):
+        along = ours @ other / np.linalg.norm(ours) / np.linalg.norm(other)
+        assert abs(along) == pytest.approx(1, abs=1e-9)

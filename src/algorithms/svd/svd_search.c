@@ -236,6 +236,7 @@ struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
     const double largest = sqrt(fmax(s->theta[0], 0)), first = s->locked > 0 ? s->s[0] : largest;
     const double rounding = rounding_of(s) * largest;
     const double known = fmax(s->run.tolerance / 2, sqrt(ki_epsilon(kiln_matrix_type(s->X))));
+    bool lacks = false, held = false; /* a triple is not there yet; it is as near as rounding may let it */
     look.estimate = 0;
     look.vanished = largest <= (double)ki_max(s->m, s->n) * rounding_of(s);
     for (int64_t c = 0; c < wanted; c++) {
@@ -243,8 +244,10 @@ struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
         const double part = s->rest[c] == 0 ? 0 : own > 0 ? s->rest[c] / own : INFINITY;
         look.squares += fmax(s->theta[c], 0);
         look.estimate = fmax(look.estimate, part);
-        if (part > s->run.tolerance / 2 && s->rest[c] > rounding) look.settled = false;
+        if (part > s->run.tolerance / 2 && s->rest[c] > rounding) lacks = true;
+        if (part > s->run.tolerance / 2 && s->rest[c] <= rounding) held = true;
         if (look.certain == c && part <= s->run.tolerance / 2 && rounding < known * own) look.certain++;
     }
+    look.settled = !lacks && !(held && look.estimate < s->least / 2); /* while it falls, it is no rounding */
     return look;
 }
