@@ -50,7 +50,7 @@ typedef struct kiln_svd_options {
  * holds the squares); "rank", how many s_j are above max(m, n) epsilon s_1. Where k is beyond the rank, the
  * other s_j are rounding of s_1, and their vectors complete the others. Vectors of equal singular values are
  * any orthonormal basis of what these have. A dense X with columns far from zero (means beyond 100 times
- * their spread) is copied with the means taken off, so that nothing cancels.
+ * their spread) is copied with the means taken off, so that nothing cancels, unless X goes by in panels.
  * Cost: each iteration multiplies 8 or 16 vectors by A^T A in one pass over X, on GPUs 32 in two, and the
  * result is judged by two products of k vectors. Some 2 k + 100 vectors of min(m, n) numbers are kept
  * twice, and from the first judgement on three times k of max(m, n). An X above the device's memory, or

@@ -299,3 +299,18 @@ def test_vertices_of_a_graph():
     for ours, other in zip(names["embedding"].T, theirs.T):
         along = ours @ other / np.linalg.norm(ours) / np.linalg.norm(other)
         assert abs(along) == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+@pytest.mark.parametrize("solver", ["auto", "covariance_eigh"])
+def test_data_that_stay_in_their_file(tmp_path, far, solver):
+    """Of columns far from zero digits are lost, as many as the mean is times the spread, and no more."""
+    X = of_spectrum(400, 30, 0.8 ** np.arange(30))[0] * 100
+    X[:, 3] += far
+    np.save(tmp_path / "X.npy", X)
+    held = kiln.PCA(4, svd_solver=solver, **CPU).fit(X)
+    model = kiln.PCA(4, svd_solver=solver, **CPU).fit(kiln.Matrix(tmp_path / "X.npy", "cpu"))
+    assert model.report_.converged
+    digits = 1e-12 if far == 0 else 1e-8
+    np.testing.assert_allclose(model.singular_values_, held.singular_values_, rtol=digits)
+    np.testing.assert_allclose(np.abs(model.components_ @ held.components_.T), np.eye(4), atol=1e-5)

@@ -44,8 +44,8 @@ static void find_sizes(struct ki_svd *s) {
     s->panels = ki_ceil_div(s->most, s->width);
 }
 
-/* A dense X is copied with its columns about their means where these are far off, so that nothing
- * cancels. */
+/* A dense X is copied with its columns about their means where these are far off, so that nothing cancels;
+ * of an X that goes by in panels there is no room for a copy. */
 static kiln_status take_means_off(struct ki_svd *s, const struct ki_columns *columns) {
     static const double FAR = 1e4; /* a mean's square, in variances */
     kiln_status status = KILN_OK;
@@ -53,7 +53,7 @@ static kiln_status take_means_off(struct ki_svd *s, const struct ki_columns *col
     bool far = false;
     for (int64_t j = 0; j < s->n; j++)
         far |= columns->mean[j] * columns->mean[j] > FAR * columns->variance[j] && columns->mean[j] != 0;
-    if (!far || kiln_matrix_format(s->X) != KILN_DENSE) goto done;
+    if (!far || kiln_matrix_format(s->X) != KILN_DENSE || ki_gram_streams(s->X)) goto done;
     kiln_matrix *own = NULL, *row = ki_run_model(&s->run, 1, s->n);
     TRY(ki_arena_take(arena, &own, ki_whole_of(&s->X, &own, s->X)));
     kiln_matrix *const copy = ki_run_rows(&s->run, s->X, s->n);
