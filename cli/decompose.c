@@ -314,7 +314,7 @@ int decompose_verify(struct run *run, struct verifying *v) {
                                 .center = strcmp(kiln_model_text(v->model, "algorithm"), "pca") == 0 ||
                                           json_is_true(json_object_get(v->options, "center")),
                                 .scale = json_is_true(json_object_get(v->options, "scale"))};
-    int code = verify_read(run, v, "V", "squares");
+    int code = verify_read(run, v, "V", "residual");
     const kiln_matrix *X = code ? NULL : kiln_data_X(v->data);
     if (!code) code = verify_tensor(&c.V, run, v, "V", kiln_matrix_cols(X), "decomposition of the data");
     if (!code) code = verify_tensor(&c.s, run, v, "s", kiln_matrix_cols(c.V), "decomposition of the data");

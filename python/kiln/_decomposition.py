@@ -110,7 +110,8 @@ class _Axes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # ty
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors = {"V": self.components_.T, "s": self.singular_values_, "mean": getattr(self, "mean_", None),
-                   "deviation": self.scale_, "variance": self._variance}
+                   "deviation": self.scale_,
+                   "variance": self._variance if np.isfinite(self._variance).all() else None}
         kind = self.components_.dtype
         made = {name: np.ascontiguousarray(values, kind).reshape(len(values), -1)
                 for name, values in tensors.items() if values is not None}

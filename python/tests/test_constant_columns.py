@@ -167,6 +167,33 @@ def test_ways_through_the_rows(verb, way, tool, tmp_path):
     assert (out["memory"]["panels"] > 0) == panels
 
 
+@pytest.mark.parametrize("spread, kept", [(200, 3), (1800, 15)])
+@pytest.mark.parametrize("name", ["t.csv", "t.npz"])
+def test_a_column_of_few_numbers_in_f32_is_named(name, spread, kept, tool, tmp_path):
+    """Seconds of some minutes, of which f32 has each 128th. Whole numbers that f32 has, all of them next to
+    one another, and numbers far apart are not meant."""
+    stamps = 1_760_000_000.0 + np.arange(spread + 1.0)
+    X = np.c_[np.arange(spread + 1.0), stamps, 16_000_000.0 + np.arange(spread + 1) % 9, stamps * 1.5 // 1e8]
+    assert len(np.unique(stamps.astype(np.float32))) == kept
+    path = tmp_path / name
+    if name == "t.csv":
+        rows = "".join(",".join(map(repr, map(float, row))) + "\n" for row in X)
+        path.write_text("a,stamp,c,d\n" + rows)
+    else:
+        sp.save_npz(path, sp.csr_matrix(X))
+    column = "'stamp'" if name == "t.csv" else "2"
+    for type_name in ("f32", "f64"):
+        told = subprocess.run([tool, "info", path, "--type", type_name], check=True, capture_output=True,
+                              text=True).stderr
+        assert (f"column {column} keeps {kept} different numbers, from 1760000000 to " in told) == (
+            type_name == "f32"), told
+        assert "more column" not in told
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        kiln.read(path, dtype="float32")
+    assert any(f"column {column} keeps {kept} different numbers" in str(line.message) for line in seen)
+
+
 STAMPS = 1_760_000_001.0 + np.arange(12) % 4  # seconds, of which f32 knows each 128th
 
 

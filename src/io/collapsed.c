@@ -1,11 +1,13 @@
 /* Columns whose numbers f32 cannot tell apart: 20260101 to 20260104 are one number there, as a whole number
- * above 2^24 is rounded to an even one, and 1 + 1e-9 is 1. No fit can tell such a column from a constant, and
- * none would say a word of it.
+ * above 2^24 is rounded to an even one, 1 + 1e-9 is 1, and of the seconds of half an hour f32 has 14. A fit
+ * takes such a column for a constant, or for steps, and none would say a word of it.
  *
- * A column of one number is found by a look that ends with the first row that differs. What the file has for
- * it follows from reading it again as f64, if that takes no time; else the warning says what may be. */
+ * Columns whose numbers are next to one another in f32, some 16 of its units apart at most, are found by a
+ * look that ends with the first row that lies farther off. What the file has for them follows from reading it
+ * again as f64, if that takes no time; else the warning says what may be. */
 #include "io/collapsed.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +19,11 @@
 static const int64_t AGAIN = 64 << 20; /* bytes of a file that is read again */
 static const double EXACT = 1 << 24;   /* whole numbers up to there are f32's own */
 
-struct one { /* a column in which all rows have one number */
-    int64_t column;
-    double value;
+enum { APART = 16, NUMBERS = 2 * APART + 1 }; /* units about the first row's number */
+
+struct one {               /* a column in which all rows have next to one number, the first row's */
+    int64_t column, count; /* how many f32 has for those of the file, once that is known */
+    double value, least, most;
 };
 
 struct ones {
@@ -38,20 +42,24 @@ static double entry_of(const struct ki_table *table, kiln_type type, int64_t i, 
     return *e < table->row_start[i + 1] && table->col[*e] == j ? value_at(table, type, *e) : (double)NAN;
 }
 
-/* Leaves those of the columns that have their number in every row. */
-static void keep_same(struct ones *ones, const struct ki_table *table, kiln_type type) {
+/* Leaves those of the columns that stay next to their number. */
+static void keep_near(struct ones *ones, const struct ki_table *table) {
     for (int64_t i = 0; i < table->rows && ones->count > 0; i++) {
         int64_t kept = 0, e = table->row_start ? table->row_start[i] : 0;
         for (int64_t c = 0; c < ones->count; c++) {
-            const struct one one = ones->columns[c];
-            if (entry_of(table, type, i, one.column, &e) == one.value) ones->columns[kept++] = one;
+            struct one one = ones->columns[c];
+            const double value = entry_of(table, KILN_F32, i, one.column, &e);
+            if (!(fabs(value - one.value) <= APART * (double)FLT_EPSILON * fabs(one.value))) continue;
+            one.least = fmin(one.least, value);
+            one.most = fmax(one.most, value);
+            ones->columns[kept++] = one;
         }
         ones->count = kept;
     }
 }
 
-/* The columns of one number other than 0. */
-static kiln_status find_ones(struct ones *ones, const struct ki_table *table, kiln_type type) {
+/* The columns of next to one number other than 0. */
+static kiln_status find_ones(struct ones *ones, const struct ki_table *table) {
     const int64_t first = table->format == KILN_CSR ? table->row_start[1] : table->cols;
     int64_t bytes;
     *ones = (struct ones){NULL, 0};
@@ -59,11 +67,12 @@ static kiln_status find_ones(struct ones *ones, const struct ki_table *table, ki
     ones->columns = ki_alloc((size_t)bytes);
     if (!ones->columns) return ki_fail_nomem((size_t)bytes, "columns");
     for (int64_t e = 0; e < first; e++) {
-        const double value = value_at(table, type, e);
+        const double value = value_at(table, KILN_F32, e);
         const int64_t j = table->format == KILN_CSR ? table->col[e] : e;
-        if (value != 0 && isfinite(value)) ones->columns[ones->count++] = (struct one){j, value};
+        if (value != 0 && isfinite(value))
+            ones->columns[ones->count++] = (struct one){j, 0, value, value, value};
     }
-    keep_same(ones, table, type);
+    keep_near(ones, table);
     return KILN_OK;
 }
 
@@ -76,13 +85,29 @@ static bool can_be_read(const char *path, int64_t bytes, const kiln_read_options
     return true;
 }
 
-/* Leaves the columns that are more than one number in the file. */
+/* Whether two numbers of the column are one in f32; one->count: what is left of all of them, no more than the
+ * units between its ends, some of which may be half as large. */
+static bool loses_some(struct one *one, const struct ki_table *again) {
+    double kept[2 * NUMBERS];
+    bool lost = false;
+    one->count = 0;
+    for (int64_t i = 0; i < again->rows; i++) {
+        int64_t e = again->row_start ? again->row_start[i] : 0, c = 0;
+        const double value = entry_of(again, KILN_F64, i, one->column, &e);
+        while (c < one->count && (float)kept[c] != (float)value) c++;
+        if (c == 2 * NUMBERS) return false; /* another file by now */
+        if (c == one->count) kept[one->count++] = value;
+        lost = lost || kept[c] != value;
+    }
+    return lost;
+}
+
+/* Leaves the columns that are more numbers in the file. */
 static kiln_status read_again(struct ones *ones, const struct ki_table *table, kiln_file_format format,
                               const char *path, const kiln_read_options *options) {
     kiln_status status;
     kiln_read_options full = *options;
     struct ki_table again = {.rows = 0};
-    struct ones same = {NULL, 0};
     int64_t bytes = 0, kept = 0;
     full.type = KILN_F64;
     TRY(ki_table_read(&again, &format, &bytes, path, &full));
@@ -91,20 +116,15 @@ static kiln_status read_again(struct ones *ones, const struct ki_table *table, k
         ones->count = 0; /* another file by now */
         goto done;
     }
-    TRY(find_ones(&same, &again, KILN_F64));
-    for (int64_t c = 0, s = 0; c < ones->count; c++) {
-        while (s < same.count && same.columns[s].column < ones->columns[c].column) s++;
-        const bool constant = s < same.count && same.columns[s].column == ones->columns[c].column;
-        if (!constant) ones->columns[kept++] = ones->columns[c];
-    }
+    for (int64_t c = 0; c < ones->count; c++)
+        if (loses_some(&ones->columns[c], &again)) ones->columns[kept++] = ones->columns[c];
     ones->count = kept;
 done:
-    ki_free(same.columns);
     ki_table_clear(&again);
     return status;
 }
 
-/* Leaves the columns whose number is not what f32 has for its neighbours, too. */
+/* Leaves the columns whose numbers are not what f32 has for their neighbours, too. */
 static void keep_inexact(struct ones *ones) {
     int64_t kept = 0;
     for (int64_t c = 0; c < ones->count; c++) {
@@ -114,8 +134,24 @@ static void keep_inexact(struct ones *ones) {
     ones->count = kept;
 }
 
+/* "is 5 in every row as f32 has it, which cannot ...", "keeps 2 different numbers, from 5 to 6, as ...". */
+static void describe(char *text, size_t size, const struct one *one, bool known) {
+    char what[160];
+    if (one->least == one->most)
+        snprintf(what, sizeof what, "is %.10g in every row", one->value);
+    else if (known)
+        snprintf(what, sizeof what, "keeps %lld different numbers, from %.10g to %.10g,",
+                 (long long)one->count, one->least, one->most);
+    else
+        snprintf(what, sizeof what, "lies between %.10g and %.10g", one->least, one->most);
+    snprintf(text, size, "%s as f32 has it%s", what,
+             !known                    ? ": numbers that differ by less than its digits show would look alike"
+             : one->least == one->most ? ", which cannot tell its numbers apart"
+                                       : ", which cannot tell the others apart");
+}
+
 static kiln_status warn(struct ki_table *table, const struct ones *ones, const char *path, bool known) {
-    char name[128], more[64] = "";
+    char name[128], more[64] = "", text[320];
     const int64_t j = ones->columns[0].column;
     const struct ki_place place = {.file = strcmp(path, "-") == 0 ? "standard input" : path, .offset = -1};
     if (table->feature_names)
@@ -123,11 +159,8 @@ static kiln_status warn(struct ki_table *table, const struct ones *ones, const c
     else
         snprintf(name, sizeof name, "column %lld", (long long)j + 1);
     if (ones->count > 1) snprintf(more, sizeof more, " (and %lld more columns)", (long long)ones->count - 1);
-    return ki_warn(&table->warnings, &place, "--type f64 keeps them apart",
-                   known ? "%s%s is %.10g in every row as f32 has it, which cannot tell its numbers apart"
-                         : "%s%s is %.10g in every row as f32 has it: numbers that differ by less than its "
-                           "digits show would look alike",
-                   name, more, ones->columns[0].value);
+    describe(text, sizeof text, &ones->columns[0], known);
+    return ki_warn(&table->warnings, &place, "--type f64 keeps them apart", "%s%s %s", name, more, text);
 }
 
 kiln_status ki_collapsed_tell(struct ki_table *table, kiln_file_format format, int64_t bytes,
@@ -136,7 +169,7 @@ kiln_status ki_collapsed_tell(struct ki_table *table, kiln_file_format format, i
     struct ones ones = {NULL, 0};
     const bool known = can_be_read(path, bytes, options);
     if (options->type != KILN_F32 || !table->values || table->rows < 2) return KILN_OK;
-    TRY(find_ones(&ones, table, KILN_F32));
+    TRY(find_ones(&ones, table));
     if (ones.count == 0) goto done;
     if (known)
         TRY(read_again(&ones, table, format, path, options));

@@ -1,4 +1,4 @@
-/* Columns whose numbers are all one in f32, which are warned of. */
+/* Columns of whose numbers f32 keeps one, or a few, which are warned of. */
 #ifndef KI_COLLAPSED_H
 #define KI_COLLAPSED_H
 

@@ -217,6 +217,39 @@ static void any_scale_will_do(void **state) {
         }
 }
 
+/* Variances scale with the square of X's unit, and where this leaves the range they are not known: 0 or
+ * infinity would be wrong. The rank has no unit. */
+static void variances_have_a_range(void **state) {
+    (void)state;
+    enum { M = 30, N = 4, K = 2 };
+    static const double units[] = {1, 1e150, 1e-140, 1e160, 1e-160, 1e200, 1e-200};
+    double x[M * N], variance[K], first[K];
+    for (int i = 0; i < 7; i++) {
+        uint64_t seed = 5;
+        kiln_matrix *made[4] = {NULL};
+        static const int64_t shapes[4][2] = {{K, 1}, {N, K}, {K, 1}, {M, N}}; /* s, V, variance, X */
+        kiln_report report = {0};
+        for (int e = 0; e < M * N; e++) x[e] = units[i] * (uniform(&seed) + 0.5);
+        for (int c = 0; c < 4; c++)
+            assert_int_equal(
+                kiln_matrix_dense(&made[c], device, KILN_F64, shapes[c][0], shapes[c][1], c == 3 ? x : NULL),
+                KILN_OK);
+        const kiln_svd_options options = {.variance = made[2]};
+        assert_int_equal(kiln_svd(NULL, made[0], made[1], made[3], &options, &report), KILN_OK);
+        assert_int_equal(kiln_matrix_get(variance, made[2]), KILN_OK);
+        if (i == 0) memcpy(first, variance, sizeof first);
+        for (int c = 0; c < K; c++)
+            if (i < 3)
+                assert_true(fabs(variance[c] / units[i] / units[i] - first[c]) <= 1e-7 * first[c]);
+            else
+                assert_true(isnan(variance[c]));
+        assert_int_equal(kiln_report_warning(&report, 0, NULL, NULL) != NULL, i >= 3);
+        assert_true(kiln_report_figure(&report, "rank") == K);
+        for (int c = 0; c < 4; c++) kiln_matrix_free(made[c]);
+        kiln_report_free(&report);
+    }
+}
+
 /* A size of 8 columns and blocks of 8 or 16 that do not divide what there is. */
 static void small_ones_are_whole(void **state) {
     (void)state;
@@ -472,11 +505,16 @@ static void a_limit_leaves_a_result(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spectra_are_found),         cmocka_unit_test(any_scale_will_do),
-        cmocka_unit_test(small_ones_are_whole),      cmocka_unit_test(components_of_columns_far_away),
-        cmocka_unit_test(equal_columns_vanish),      cmocka_unit_test(one_huge_entry),
-        cmocka_unit_test(a_model_gives_coordinates), cmocka_unit_test(verification_sees_what_is_wrong),
-        cmocka_unit_test(what_is_refused),           cmocka_unit_test(a_limit_leaves_a_result)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(spectra_are_found),
+                                       cmocka_unit_test(any_scale_will_do),
+                                       cmocka_unit_test(variances_have_a_range),
+                                       cmocka_unit_test(small_ones_are_whole),
+                                       cmocka_unit_test(components_of_columns_far_away),
+                                       cmocka_unit_test(equal_columns_vanish),
+                                       cmocka_unit_test(one_huge_entry),
+                                       cmocka_unit_test(a_model_gives_coordinates),
+                                       cmocka_unit_test(verification_sees_what_is_wrong),
+                                       cmocka_unit_test(what_is_refused),
+                                       cmocka_unit_test(a_limit_leaves_a_result)};
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

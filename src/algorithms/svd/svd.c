@@ -165,6 +165,14 @@ done:
     return ki_arena_free(&own, status);
 }
 
+/* Whether X's type has room for the largest variance, with all of its digits. */
+static bool variances_fit(const struct ki_svd *s) {
+    const bool narrow = kiln_matrix_type(s->X) == KILN_F32;
+    const double largest = s->s[0] / s->unit, square = largest * largest / (double)ki_max(s->m - 1, 1),
+                 least = (narrow ? (double)FLT_MIN : DBL_MIN) / ki_epsilon(kiln_matrix_type(s->X));
+    return largest == 0 || (square >= least && square <= (narrow ? (double)FLT_MAX : DBL_MAX));
+}
+
 static kiln_status give(struct ki_svd *s, kiln_matrix *U, kiln_matrix *sigma, kiln_matrix *V) {
     kiln_status status;
     kiln_report *report = &s->run.report;
@@ -172,14 +180,16 @@ static kiln_status give(struct ki_svd *s, kiln_matrix *U, kiln_matrix *sigma, ki
     const int64_t k = s->k, m = s->m;
     kiln_matrix *const left = s->wide ? s->near_v : s->far_v, *const right = s->wide ? s->far_v : s->near_v;
     double *const signs = ki_arena_reals(&own, k), *const variance = ki_arena_reals(&own, k);
+    const bool fit = variances_fit(s);
+    const double least = (double)ki_max(m, s->n) * ki_epsilon(kiln_matrix_type(s->X)) * s->s[0];
     double rank = 0;
     TRY(own.status);
     TRY(kiln_dot(variance, left, s->ones));
     for (int64_t c = 0; c < k; c++) {
-        const double value = s->s[c] / s->unit,
-                     mean = s->options.center ? 0 : variance[c] * value / (double)m;
-        rank += s->s[c] > (double)ki_max(m, s->n) * ki_epsilon(kiln_matrix_type(s->X)) * s->s[0];
-        variance[c] = fmax(value * value - (double)m * mean * mean, 0) / (double)ki_max(m - 1, 1);
+        const double value = s->s[c] / s->unit, sum = s->options.center ? 0 : variance[c],
+                     about = fmax(1 - sum * sum / (double)m, 0); /* of 1, the sum of u's squares */
+        rank += s->s[c] > least;
+        variance[c] = fit ? value * value * about / (double)ki_max(m - 1, 1) : (double)NAN;
         s->s[c] = value;
     }
     TRY(find_signs(signs, s, right));
@@ -192,6 +202,10 @@ static kiln_status give(struct ki_svd *s, kiln_matrix *U, kiln_matrix *sigma, ki
     ki_report_figure(report, "orthogonality", s->orthogonality);
     ki_report_figure(report, "variance", s->total);
     ki_report_figure(report, "rank", rank);
+    if (!fit)
+        ki_report_warn(report, "range", "the same decomposition of X over its largest number",
+                       "the squares of the singular values leave the range of %s: variances are not known",
+                       kiln_matrix_type(s->X) == KILN_F32 ? "f32" : "f64");
 done:
     return ki_arena_free(&own, status);
 }

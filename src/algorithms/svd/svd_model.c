@@ -67,6 +67,7 @@ kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_
     kiln_svd_options o;
     kiln_model *made = NULL;
     kiln_matrix *total = NULL;
+    double first = 0; /* NaN: variances are not known */
     TRY(KI_TAKE(kiln_svd_options, &o, options));
     if (!model || !V || !s || (o.center && !o.mean) || (o.scale && !o.deviation))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
@@ -75,6 +76,7 @@ kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_
                        : !s                  ? "s is NULL"
                        : o.center && !o.mean ? "the means (kiln_svd_options.mean) are NULL"
                                              : "the deviations (kiln_svd_options.deviation) are NULL");
+    if (o.variance) TRY(ki_vector_part(&first, o.variance, 0, 1));
     const struct {
         const char *name;
         const kiln_matrix *A;
@@ -82,7 +84,7 @@ kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_
                    {"s", s},
                    {"mean", o.center ? o.mean : NULL},
                    {"deviation", o.scale ? o.deviation : NULL},
-                   {"variance", o.variance}};
+                   {"variance", isnan(first) ? NULL : o.variance}};
     TRY(kiln_model_create(&made, o.center ? "pca" : "svd"));
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
         if (tensors[i].A) TRY(kiln_model_set_tensor(made, tensors[i].name, tensors[i].A));
