@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ._collapsed import tell_collapsed
 from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
 from ._library import ArgumentError, DataError, DeviceError, c_name, check, ffi, fields, lib, struct, text
 
@@ -494,8 +495,9 @@ def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) 
     values = numbers(array)
     if values.ndim not in (1, 2):
         raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
-    values = _plain(values, _float_type(values, dtype))
     values = values.reshape(-1, 1) if values.ndim == 1 else values
+    wide, values = values, _plain(values, _float_type(values, dtype))
+    tell_collapsed(wide, values)
     buffer = _memory_of(values)
     keep += [values, buffer]
     return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0],
@@ -566,6 +568,7 @@ def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any)
     columns = _plain(csr.indices, np.int32)
     starts = _plain(csr.indptr, np.int32 if csr.indptr.dtype == np.int32 else np.int64)
     keep += [values, columns, starts]
+    tell_collapsed(csr.data, values, columns, csr.shape[0])
     memory = struct("kiln_memory", type=_type_of(values.dtype), rows=csr.shape[0], cols=csr.shape[1],
                     values=_memory_of(values), row_start=_memory_of(starts),
                     col=_memory_of(columns, "int32_t[]"), row_start_bits=8 * starts.dtype.itemsize)

@@ -194,6 +194,21 @@ def test_a_column_of_few_numbers_in_f32_is_named(name, spread, kept, tool, tmp_p
     assert any(f"column {column} keeps {kept} different numbers" in str(line.message) for line in seen)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: X.astype(np.int64)])
+def test_a_column_of_few_numbers_is_named_where_float32_is_asked_for(form):
+    """float32 and float64 that were given, and whole numbers that float32 has, are no news."""
+    X = form(np.c_[np.arange(1.0, 501), 1_760_000_000.0 + np.arange(500), 16_000_000.0 + np.arange(500) % 9])
+    with pytest.warns(UserWarning, match="column 1 keeps 5 of 500 different numbers in float32") as seen:
+        kiln.matrix(X, "cpu", dtype=np.float32)
+    assert len(seen) == 1 and seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kiln.matrix(X, "cpu", dtype=np.float64)
+        kiln.matrix(X, "cpu")
+        kiln.matrix(X.astype(np.float32), "cpu", dtype=np.float32)
+        kiln.matrix(form(np.eye(3)), "cpu", dtype=np.float32)
+
+
 STAMPS = 1_760_000_001.0 + np.arange(12) % 4  # seconds, of which f32 knows each 128th
 
 
