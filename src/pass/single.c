@@ -34,7 +34,7 @@ static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix 
     kiln_status status = ki_operands_hold(X->device, &held, 1);
     if (status == KILN_ERR_DEVICE_NOMEM) return ki_stream(single);
     if (status != KILN_OK) return status;
-    const bool fits = ki_on_cpu(X->device) || single->work <= ki_memory_room(X->device);
+    const bool fits = !single->work || ki_on_cpu(X->device) || single->work <= ki_memory_room(X->device);
     if (fits) status = single->run(single->whole);
     ki_operands_release(X->device, &held, 1);
     if (!fits) return ki_stream(single);
