@@ -68,6 +68,7 @@ double run_account(struct run *run, const kiln_device_statistics *before, double
     double build = after.build_seconds - before->build_seconds;
     run->seconds.transfer += transfer;
     run->seconds.build += build;
+    kiln_device_sharing(&run->sharing, run->device);
     return fmax(wall - transfer - build, 0);
 }
 
@@ -233,6 +234,14 @@ static void put_memory(struct result *result, const kiln_device *device) {
     result_close(result);
 }
 
+/* Of what has been timed: not of measuring and writing. */
+static void put_sharing(struct result *result, const struct run *run) {
+    result_open(result, "sharing", false);
+    PUT(result, "operations", COUNT(run->sharing.operations));
+    PUT(result, "rows_home_bytes", COUNT(run->sharing.rows_home_bytes));
+    result_close(result);
+}
+
 static void add_up(struct run *run) {
     struct seconds *seconds = &run->seconds;
     seconds->total = clock_seconds() - run->started;
@@ -255,6 +264,7 @@ void run_put_seconds(struct result *result, struct run *run, bool shown) {
     PUT(result, "other", SECONDS(seconds->other), .before = shown ? ", other " : NULL);
     result_close(result);
     put_memory(result, run->device);
+    put_sharing(result, run);
 }
 
 int run_tell(const struct run *run, const struct result *result) {

@@ -3,6 +3,7 @@
 #define CLI_COMMON_H
 
 #include <kiln.h>
+#include <kiln/tune.h>
 
 #include "errors.h"
 #include "json.h"
@@ -28,6 +29,7 @@ struct run {
     kiln_checkpoint *checkpoint; /* NULL without one; closed by main */
     bool checkpoint_stays;       /* what comes from here on is not for it */
     struct seconds seconds;
+    kiln_sharing sharing;           /* after the work that was timed last */
     const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
     bool text_targets;              /* they may be text, whatever the verb */
     const struct verb

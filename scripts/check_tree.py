@@ -47,6 +47,7 @@ ALSO = {
         "ops/linear/newton.h",
         "ops/linear/scales.h",
         "ops/points/furthest.h",
+        "ops/points/piece_sums.h",
         "ops/points/potentials.h",
         "ops/sampled/gamma.h",
         "ops/sampled/top_products.h",

@@ -12,6 +12,19 @@
 extern "C" {
 #endif
 
+/* -------------------------------------------------------------------------------------------- sharing */
+
+/* What the members of a group, or several processes, have done together since their device was opened. */
+typedef struct kiln_sharing {
+    int64_t operations; /* that all took part in */
+    /* Bytes of vectors as long as X's rows that another member or process had, and that came to the first one
+     * as something there wanted the whole of them. 0 on the CPU of one process, whose members share the
+     * memory. */
+    int64_t rows_home_bytes;
+} kiln_sharing;
+/* All zeros for a device by itself. ERR_ARGUMENT: one of them is NULL. */
+KILN_API kiln_status kiln_device_sharing(kiln_sharing *sharing, const kiln_device *device);
+
 /* ------------------------------------------------------------------------------------------- choosing */
 
 /* These say where work should run, and why. */

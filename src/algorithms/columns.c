@@ -29,7 +29,9 @@ kiln_status ki_vector_set(kiln_matrix *A, double *values) {
         const float narrow = (float)values[i];
         memcpy((char *)values + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
     }
-    return kiln_matrix_set(A, values);
+    const kiln_status status = kiln_matrix_set(A, values);
+    ki_matrix_not_shared(A);
+    return status;
 }
 
 kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t count,

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "core/file.h"
-#include "core/matrix.h"
+#include "core/group.h"
+#include "core/home.h"
 #include "core/processes.h"
 
 bool ki_in_processes(const kiln_matrix *X) {
@@ -20,9 +21,22 @@ kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln
     return status;
 }
 
+void ki_matrix_not_shared(kiln_matrix *A) {
+    A->given = false;
+}
+
+static const struct ki_slot_kind away_kind = {
+    .name = "where a vector's rows are", .size = sizeof(struct ki_away), .compared = true};
+
+static kiln_status bring_away(const kiln_matrix *A, void *to, int64_t first, int64_t count) {
+    const struct ki_away *away = ki_slot_get(A, &away_kind);
+    return away->bring((kiln_matrix *)(uintptr_t)A, to, first, count);
+}
+
 kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64_t count) {
     const int64_t element = ki_type_bytes(A->type);
     if (A->here) return ki_matrix_fail_away(A);
+    if (ki_is_away(A)) return bring_away(A, to, first, count);
     if (ki_matrix_resident(A))
         return ki_device_download(A->device, to, &A->values, first * element, count * element);
     if (!A->host[KI_VALUES]) return ki_matrix_read(to, A, KI_VALUES, first, count);
@@ -43,4 +57,32 @@ kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *
     }
     if (status == KILN_OK && each->sums > 0) memcpy(sums, added, (size_t)each->sums * sizeof *sums);
     return status;
+}
+
+/* ---------------------------------------------------------------------------------- vectors that are away */
+
+kiln_status ki_away_record(struct ki_away **away, const kiln_matrix *A) {
+    *away = ki_slot_record(A, &away_kind);
+    return *away ? KILN_OK : KILN_ERR_NOMEM;
+}
+
+bool ki_is_away(const kiln_matrix *A) {
+    const struct ki_away *away = ki_slot_get(A, &away_kind);
+    return away && away->bring;
+}
+
+kiln_status ki_matrix_home(const kiln_matrix *A) {
+    return ki_is_away(A) ? bring_away(A, NULL, 0, A->nnz) : KILN_OK;
+}
+
+void ki_away_end(const kiln_matrix *A) {
+    struct ki_away *away = ki_slot_get(A, &away_kind);
+    if (away) away->bring = NULL;
+}
+
+kiln_status kiln_device_sharing(kiln_sharing *sharing, const kiln_device *device) {
+    static const kiln_sharing none;
+    if (!sharing || !device) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_sharing: an argument is NULL");
+    *sharing = device->group ? device->group->sharing : device->processes ? device->processes->sharing : none;
+    return KILN_OK;
 }

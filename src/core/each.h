@@ -30,6 +30,9 @@ kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *
 /* Entries [first, first + count) of a dense matrix, elements of its type, to host memory. */
 kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64_t count);
 
+/* A's numbers are a method's own, though they came from the host: operations on it are not shared. */
+void ki_matrix_not_shared(kiln_matrix *A);
+
 /* X; where its rows lie in processes *own, a copy that has them all, which the caller frees. */
 kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X);
 /* Whether X's rows lie in processes, and of such an X the transposed matrix, whose rows do, too. */

@@ -6,6 +6,7 @@
 #define KI_GROUP_H
 
 #include "core/device.h"
+#include "kiln/tune.h"
 
 enum { KI_MEMBERS = 64, KI_MEMBER_NAME = 32 };
 
@@ -15,6 +16,7 @@ struct ki_group {
     char name[KI_MEMBER_NAME];       /* of the first, whose info has the group's */
     void *united; /* the backend's collectives over the members; NULL = not asked for yet, or none */
     bool asked;
+    kiln_sharing sharing; /* what it has shared so far */
 };
 
 /* Whether that is the name of a group. */

@@ -1,6 +1,7 @@
 /* Making, copying and reading matrices. Input arrays are checked here once, so that operations can trust
  * them. */
 #include "core/file.h"
+#include "core/home.h"
 #include "core/matrix.h"
 #include "core/processes.h"
 
@@ -364,6 +365,8 @@ kiln_status ki_matrix_fail_away(const kiln_matrix *A) {
 /* One of A's arrays to host memory, wherever it lies. */
 static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     if (A->here) return A->device->processes->fetch(to, A, part);
+    const kiln_status status = ki_matrix_home(A);
+    if (status != KILN_OK) return status;
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/file.h"
+#include "core/home.h"
 #include "core/matrix.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -366,7 +367,7 @@ done:
 
 kiln_status ki_matrix_to_host(kiln_matrix *A) {
     if (!ki_matrix_resident(A)) return KILN_OK;
-    ki_slots_drop(A);
+    ki_is_away(A) ? ki_slots_written(A) : ki_slots_drop(A);
     if (!ki_matrix_clean(A)) {
         kiln_status status = write_back(A);
         if (status != KILN_OK) return status;
@@ -441,7 +442,8 @@ static void let_go(const struct ki_operand *operands, int count) {
         if ((A = owner_of(&operands[i]))) A->held--;
 }
 
-static kiln_status hold(const struct ki_operand *operands, int count) {
+/* parts (NULL: none): what is used, and written, in parts where these lie. */
+static kiln_status hold(const struct ki_operand *operands, const bool *parts, int count) {
     kiln_matrix *A;
     kiln_status status = KILN_OK;
     int i = 0;
@@ -450,8 +452,8 @@ static kiln_status hold(const struct ki_operand *operands, int count) {
     for (; i < count; i++) {
         if (!(A = owner_of(&operands[i]))) continue;
         if (!ki_matrix_resident(A)) TRY(ki_matrix_bring(A));
-        if (operands[i].written) {
-            ki_slots_drop(A); /* first: a group's slices of it are copied from its host copy */
+        if (operands[i].written) { /* first: a group's slices of it are copied from its host copy */
+            parts &&parts[i] ? ki_slots_written(A) : ki_slots_drop(A);
             ki_matrix_drop_host(A);
         }
         ki_memory_leave(A);
@@ -462,15 +464,31 @@ done:
     return status;
 }
 
-kiln_status ki_operands_hold(kiln_device *device, const struct ki_operand *operands, int count) {
-    kiln_status status = hold(operands, count);
+static kiln_status bring_home(const struct ki_operand *operands, const bool *parts, int count) {
+    const kiln_matrix *A;
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < count; i++)
+        if (!(parts && parts[i]) && (A = owner_of(&operands[i]))) TRY(ki_matrix_home(A));
+done:
+    return status;
+}
+
+kiln_status ki_operands_hold_parts(kiln_device *device, const struct ki_operand *operands, const bool *parts,
+                                   int count) {
+    kiln_status status = bring_home(operands, parts, count);
+    if (status == KILN_OK) status = hold(operands, parts, count);
     if (status == KILN_OK) device->memory.held++;
     return status;
 }
 
+kiln_status ki_operands_hold(kiln_device *device, const struct ki_operand *operands, int count) {
+    return ki_operands_hold_parts(device, operands, NULL, count);
+}
+
 kiln_status ki_operands_hold_launch(kiln_device *device, const struct ki_operand *operands, int count) {
     device->memory.held++;
-    kiln_status status = hold(operands, count);
+    kiln_status status = bring_home(operands, NULL, count);
+    if (status == KILN_OK) status = hold(operands, NULL, count);
     if (status != KILN_OK) device->memory.held--;
     return status;
 }

@@ -2,6 +2,7 @@
  * memory on the way, which data that nearly fill it have no room for. */
 #include <string.h>
 
+#include "core/home.h"
 #include "core/matrix.h"
 #include "core/processes.h"
 #include "core/seams.h"
@@ -63,6 +64,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     const bool from_cpu = ki_on_cpu(A->device);
     void *memory[KI_PARTS];
     kiln_status status;
+    TRY(ki_matrix_home(A));
     ki_slots_drop(A);
     if (!from_cpu) {
         TRY(ki_matrix_to_host(A));

@@ -6,12 +6,14 @@
 #include "core/device.h"
 #include "core/each.h"
 #include "kiln/data.h"
+#include "kiln/tune.h"
 
 struct ki_shared;
 struct ki_table;
 
 struct ki_processes {
     int count;
+    kiln_sharing sharing; /* what they have shared so far */
     /* An operation on an X that the processes share (pass/group.h). */
     kiln_status (*share)(const struct ki_shared *shared);
     /* Data of which each process reads a part: X's rows stay with them, all else comes into the table. *X is

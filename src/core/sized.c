@@ -65,3 +65,7 @@ kiln_status ki_give_rows(void **given, int64_t *count, size_t size, void *rows, 
     *count = listed;
     return KILN_OK;
 }
+
+const char *kiln_version(void) {
+    return KILN_VERSION; /* as the build has it */
+}

@@ -1,6 +1,7 @@
 /* A pass: its operands on the device, X with them or in panels, and the CPU body or GPU kernels. Before it,
  * the checks that all operations share. */
 #include "pass/chain.h"
+#include "pass/rows.h"
 
 #include "bodies/bodies.h"
 #include "core/group.h"
@@ -22,8 +23,8 @@ kiln_status ki_check_passed(const char *call, const char *name, const kiln_matri
     return KILN_OK;
 }
 
-kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
-                             const kiln_matrix *like) {
+static kiln_status check_operand(const char *call, const char *name, const kiln_matrix *A,
+                                 const kiln_matrix *like) {
     const kiln_status status = ki_check_passed(call, name, A, like);
     if (status != KILN_OK) return status;
     if (ki_on_cpu(A->device) && A->streams) {
@@ -34,9 +35,15 @@ kiln_status ki_check_operand(const char *call, const char *name, const kiln_matr
     return KILN_OK;
 }
 
-kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
-                           int64_t rows, int64_t cols) {
-    kiln_status status = ki_check_operand(call, name, A, like);
+kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
+                             const kiln_matrix *like) {
+    const kiln_status status = check_operand(call, name, A, like);
+    return status == KILN_OK ? ki_matrix_home(A) : status;
+}
+
+kiln_status ki_check_rows(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
+                          int64_t rows, int64_t cols) {
+    kiln_status status = check_operand(call, name, A, like);
     if (status != KILN_OK) return status;
     if (A->here) return ki_matrix_fail_away(A); /* what is shared does not come here */
     if (A->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense", call, name);
@@ -44,6 +51,12 @@ kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %lld x %lld, but must be %lld x %lld", call, name,
                        (long long)A->rows, (long long)A->cols, (long long)rows, (long long)cols);
     return KILN_OK;
+}
+
+kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
+                           int64_t rows, int64_t cols) {
+    const kiln_status status = ki_check_rows(call, name, A, like, rows, cols);
+    return status == KILN_OK ? ki_matrix_home(A) : status;
 }
 
 kiln_status ki_check_wide(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
@@ -81,7 +94,7 @@ kiln_status ki_mmchain_check(struct ki_chain *chain, const char *call, kiln_matr
     TRY(ki_check_columns(call, "y", y->cols));
     TRY(ki_check_dense(call, "y", y, X, X->cols, y->cols));
     TRY(ki_check_dense(call, "w", w, X, X->cols, y->cols));
-    if (v) TRY(ki_check_dense(call, "v", v, X, X->rows, v->cols == 1 ? 1 : y->cols));
+    if (v) TRY(ki_check_rows(call, "v", v, X, X->rows, v->cols == 1 ? 1 : y->cols));
     if (z) TRY(ki_check_dense(call, "z", z, X, X->cols, y->cols));
     if (w == y || w == v || w == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: w must not be y, v or X", call);
     *chain = (struct ki_chain){.kind = KI_CHAIN_FUSED,

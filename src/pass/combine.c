@@ -1,6 +1,8 @@
 /* W = a X + b Y and W = value: what passes do with their results, and the public operations behind their
  * checks; and sums of what groups leave. */
 #include "pass/combine.h"
+#include "core/home.h"
+#include "pass/group.h"
 
 #include <string.h>
 
@@ -93,13 +95,58 @@ static kiln_status combine_gpu(kiln_matrix *W, const double *a, const kiln_matri
         KI_PACK(combine_one, W, .W = W, .X = X, .Y = Y, .rows = W->nnz, .a = *a, .b = Y ? *b : 0));
 }
 
+static const struct ki_rule elements_rules[] = {
+    {offsetof(struct ki_elements, X), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_elements, Y), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_elements, W), KI_WRITES, {KI_ROW}},
+};
+static const struct ki_rules elements_table = KI_RULES(struct ki_elements, cut, 0, elements_rules);
+
+bool ki_elements_apart(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {
+    if (ki_is_away(X) || (Y && ki_is_away(Y))) return true;
+    if (ki_is_away(W)) ki_slots_drop(W);
+    return false;
+}
+
+kiln_status ki_elements_share(const struct ki_elements *elements, kiln_status (*run)(const void *elements)) {
+    struct ki_elements whole = *elements;
+    whole.cut = whole.X && ki_is_away(whole.X) ? whole.X : whole.Y && ki_is_away(whole.Y) ? whole.Y : whole.W;
+    return ki_share(
+        &(struct ki_shared){.rules = &elements_table, .whole = &whole, .cut = KI_AS_IT_LIES, .run = run});
+}
+
+static kiln_status combine_part(const void *part) {
+    const struct ki_elements *of = part;
+    return ki_combine(of->W, of->a, of->X, of->b, of->Y);
+}
+
+static kiln_status combine_apart(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                                 const kiln_matrix *Y) {
+    struct ki_elements elements = {.W = W, .X = X, .Y = Y};
+    memcpy(elements.a, a, (size_t)W->cols * sizeof *a);
+    if (Y) memcpy(elements.b, b, (size_t)W->cols * sizeof *b);
+    return ki_elements_share(&elements, combine_part);
+}
+
+static kiln_status fill_part(const void *part) {
+    const struct ki_elements *of = part;
+    return ki_set_all(of->W, *of->a);
+}
+
 kiln_status ki_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
                        const kiln_matrix *Y) {
+    kiln_status status = KILN_OK;
     if (W->nnz == 0) return KILN_OK;
+    if (W->cols > KI_ELEMENTS_COLUMNS) {
+        TRY(ki_matrix_home(X));
+        if (Y) TRY(ki_matrix_home(Y));
+    }
+    if (ki_elements_apart(W, X, Y)) return combine_apart(W, a, X, b, Y);
     if (!ki_on_cpu(W->device)) return combine_gpu(W, a, X, b, Y);
     ki_slots_written(W);
     ki_bodies(W)->combine(W, a, X, b, Y);
-    return KILN_OK;
+done:
+    return status;
 }
 
 kiln_status ki_combine_all(kiln_matrix *W, double a, const kiln_matrix *X, double b, const kiln_matrix *Y) {
@@ -118,6 +165,7 @@ kiln_status ki_combine_all(kiln_matrix *W, double a, const kiln_matrix *X, doubl
 
 kiln_status ki_set_all(kiln_matrix *W, double value) {
     if (W->nnz == 0) return KILN_OK;
+    if (ki_is_away(W)) return ki_elements_share(&(struct ki_elements){.W = W, .a = {value}}, fill_part);
     if (!ki_on_cpu(W->device))
         return ki_launch_elements(W, W->nnz, "combine", "fill", "",
                                   KI_PACK(fill, W, .W = W, .count = W->nnz, .value = value));

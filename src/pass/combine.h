@@ -23,4 +23,20 @@ kiln_status ki_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, co
 kiln_status ki_combine_all(kiln_matrix *W, double a, const kiln_matrix *X, double b, const kiln_matrix *Y);
 kiln_status ki_set_all(kiln_matrix *W, double value);
 
+/* An operation on each row of W, X and Y, dense matrices of as many rows, some of which lie in parts
+ * (core/home.h). What else it wants to know travels with it. */
+enum { KI_ELEMENTS_COLUMNS = 16 };
+struct ki_elements {
+    const kiln_matrix *cut; /* one that lies so; ki_elements_share finds it */
+    kiln_matrix *W;
+    const kiln_matrix *X, *Y;                              /* NULL: there is none */
+    double a[KI_ELEMENTS_COLUMNS], b[KI_ELEMENTS_COLUMNS]; /* of W's columns */
+    int kind;
+};
+/* Whether X or Y (NULL: none) lies in parts, so that W = f(X, Y) is computed there. Where not, what others
+ * have of W is forgotten. */
+bool ki_elements_apart(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y);
+/* `run` for each part. */
+kiln_status ki_elements_share(const struct ki_elements *elements, kiln_status (*run)(const void *elements));
+
 #endif

@@ -2,39 +2,43 @@
  * (X_i y)),  member i on its rows X_i.
  *
  * The operands' roles (roles.h) say what each member gets. The whole of every operand lies on the first
- * member, and so do all results, which other operations want there next. ROW and ENTRY: a member's part,
- * copied to it once and kept until the operand is written anew; what it writes goes back. COLUMN: a copy of
+ * member, and so do all results but rows, which other operations want there next. ROW and ENTRY: a member's
+ * part, copied to it once and kept until the operand is written anew. Rows that it writes stay with it until
+ * somebody asks for the whole (core/home.h), entries go back. COLUMN: a copy of
  * all of it, kept as long. SUM: a place of its own, added up on the first in the members' order, so that the
  * same number of members gives the same bits. GATHER, MEMBER and OWN: a copy of all of it; an operation of
  * several rounds keeps its members' parts where they are until the last, and exchanges no more than what
  * others read. group_operands.c makes all that. Each member sends its results as soon as it has them, while
  * others compute; large sums and copies to many go by the backend's collectives (core/group.h). */
 #include "pass/group.h"
+#include "core/home.h"
 
 #include <string.h>
 
+#include "core/each.h"
 #include "core/processes.h"
 #include "core/seams.h"
+#include "core/size.h"
 #include "core/threads.h"
 #include "pass/combine.h"
 #include "pass/group_pass.h"
 
 /* ----------------------------------------------------------------------------------------- results */
 
-/* Sends what member i has written: rows and entries to their places in the whole, parts of sums to where they
- * are added. */
+/* Sends what member i has written: entries to their places in the whole, parts of sums to where they are
+ * added. */
 static kiln_status send(struct ki_pass *pass, int i) {
     struct ki_pass_part *part = &pass->parts[i];
     kiln_status status = KILN_OK;
     for (int j = 0; j < pass->rules->count; j++) {
         kiln_matrix *A = ki_pass_whole(pass, j);
         if (!A || !ki_pass_writes(pass, j) || pass->collected[j] || ki_pass_stays(pass, j)) continue;
-        const bool sum = ki_pass_role(pass, j) == KI_SUM, entries = ki_pass_role(pass, j) == KI_ENTRY;
+        if (ki_pass_role(pass, j) == KI_ROW) continue;
+        const bool sum = ki_pass_role(pass, j) == KI_SUM;
         const kiln_matrix *from = ki_operand_of(part->slice, &pass->rules->rule[j]);
-        const int64_t first = entries ? pass->split->entry[i] : pass->split->first[i] * A->cols;
         TRY(ki_device_copy(part->device, pass->device, sum ? &part->moved[j]->values : &A->values,
-                           sum ? 0 : first * ki_type_bytes(A->type), part->device, &from->values, 0,
-                           ki_pass_bytes(from)));
+                           sum ? 0 : pass->split->entry[i] * ki_type_bytes(A->type), part->device,
+                           &from->values, 0, ki_pass_bytes(from)));
     }
     TRY(ki_device_after(pass->device, part->device));
 done:
@@ -204,24 +208,129 @@ int ki_members_of(const kiln_device *device) {
     return device->group ? device->group->count : device->processes->count;
 }
 
+/* ---------------------------------------------------------------------------------- rows of operands */
+
+/* Member i's rows to their places in the whole, behind what the first is about. */
+static kiln_status fetch_rows(kiln_matrix *A, const struct ki_rows *rows, int i) {
+    kiln_device *member = A->device->group->member[i];
+    const struct ki_operand held = {rows->rows[i], false};
+    const int64_t bytes = ki_pass_bytes(rows->rows[i]);
+    kiln_status status;
+    TRY(ki_operands_hold(member, &held, 1));
+    status = ki_device_after(member, A->device);
+    if (status == KILN_OK)
+        status =
+            ki_device_copy(member, A->device, &A->values, rows->first[i] * A->cols * ki_type_bytes(A->type),
+                           member, &rows->rows[i]->values, 0, bytes);
+    if (status == KILN_OK) status = ki_device_after(A->device, member);
+    if (status == KILN_OK) A->device->group->sharing.rows_home_bytes += bytes;
+    ki_operands_release(member, &held, 1);
+done:
+    return status;
+}
+
+/* Elements [first, first + count) to host memory. */
+static kiln_status get_some(void *to, const kiln_matrix *A, int64_t first, int64_t count) {
+    const struct ki_rows *rows = ki_rows_there(A);
+    const int64_t element = ki_type_bytes(A->type);
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < rows->count; i++) {
+        const int64_t own = rows->first[i] * A->cols, begin = ki_max(first, own),
+                      end = ki_min(first + count, rows->first[i + 1] * A->cols);
+        char *at = (char *)to + (begin - first) * element;
+        if (begin >= end) continue;
+        if (i > 0)
+            TRY(ki_elements_get(at, rows->rows[i], begin - own, end - begin));
+        else
+            TRY(ki_device_download(A->device, at, &A->values, begin * element, (end - begin) * element));
+        if (i > 0) A->device->group->sharing.rows_home_bytes += (end - begin) * element;
+    }
+done:
+    return status;
+}
+
+static kiln_status bring_home(kiln_matrix *A, void *to, int64_t first, int64_t count) {
+    const struct ki_operand held = {A, false};
+    const bool parts = true;
+    const struct ki_rows *rows = ki_rows_there(A);
+    kiln_status status;
+    TRY(ki_operands_hold_parts(A->device, &held, &parts, 1));
+    if (to) status = get_some(to, A, first, count);
+    for (int i = 1; i < rows->count && status == KILN_OK && !to; i++)
+        if (rows->rows[i]) status = fetch_rows(A, rows, i);
+    if (status == KILN_OK && !to) {
+        ki_matrix_drop_host(A);
+        ki_away_end(A);
+    }
+    ki_operands_release(A->device, &held, 1);
+done:
+    return status;
+}
+
+/* X is as its parts lie. */
+static kiln_status split_as_it_lies(struct ki_split *split, const kiln_matrix *X) {
+    const struct ki_rows *rows = ki_rows_there(X);
+    *split = (struct ki_split){.count = rows->count};
+    memcpy(split->first, rows->first, sizeof split->first);
+    for (int i = 0; i < rows->count; i++)
+        split->X[i] = rows->rows[i] ? rows->rows[i] : (kiln_matrix *)(uintptr_t)X;
+    return KILN_OK;
+}
+
+/* parts[j]: rows are used and written in parts, as these are what members have of operand j. What will be
+ * away gets its record. */
+static kiln_status list_operands(struct ki_operand operands[KI_RULES_MOST], bool parts[KI_RULES_MOST],
+                                 const struct ki_pass *pass) {
+    struct ki_away *away;
+    kiln_status status = KILN_OK;
+    ki_operands_list(operands, pass->rules, pass->shared->whole);
+    for (int j = 0; j < pass->rules->count && !ki_on_cpu(pass->device); j++) {
+        const kiln_matrix *A = operands[j].matrix;
+        if (!A || ki_pass_role(pass, j) != KI_ROW) continue;
+        const struct ki_rows *rows = ki_is_away(A) ? ki_rows_there(A) : NULL;
+        parts[j] = !rows || memcmp(rows->first, pass->split->first, sizeof rows->first) == 0;
+        if (operands[j].written) TRY(ki_away_record(&away, A));
+    }
+done:
+    return status;
+}
+
+static void note_rows(const struct ki_pass *pass, kiln_status status) {
+    for (int j = 0; j < pass->rules->count; j++) {
+        const kiln_matrix *A = ki_pass_whole(pass, j);
+        struct ki_away *away;
+        if (!A) continue;
+        if (status != KILN_OK)
+            ki_copies_drop(A, ki_pass_writes(pass, j));
+        else if (ki_pass_role(pass, j) == KI_ROW && ki_pass_writes(pass, j) && !ki_on_cpu(pass->device) &&
+                 ki_away_record(&away, A) == KILN_OK)
+            away->bring = bring_home;
+    }
+}
+
 kiln_status ki_share(const struct ki_shared *shared) {
     struct ki_pass pass = {.shared = shared, .rules = shared->rules};
     struct ki_operand operands[KI_RULES_MOST];
+    bool parts[KI_RULES_MOST] = {false};
+    struct ki_split as_it_lies;
     const kiln_matrix *X;
     kiln_status status;
     memcpy(&X, (const char *)shared->whole + pass.rules->X, sizeof X);
+    if (shared->cut != KI_AS_IT_LIES) TRY(ki_matrix_home(X));
     if (X->device->processes) return X->device->processes->share(shared);
     pass.device = X->device;
     TRY(ki_group_alive(pass.device));
-    TRY(ki_split_of(&pass.split, X, shared->cut));
-    ki_operands_list(operands, pass.rules, shared->whole);
-    TRY(ki_operands_hold(pass.device, operands, KI_RULES_MOST));
+    pass.device->group->sharing.operations++;
+    pass.split = &as_it_lies;
+    TRY(shared->cut == KI_AS_IT_LIES ? split_as_it_lies(&as_it_lies, X)
+                                     : ki_split_of(&pass.split, X, shared->cut));
+    TRY(list_operands(operands, parts, &pass));
+    TRY(ki_operands_hold_parts(pass.device, operands, parts, KI_RULES_MOST));
     status = begin(&pass);
     if (status == KILN_OK) {
         status = run(&pass);
         end(&pass);
-        for (int j = 0; j < pass.rules->count && status != KILN_OK; j++)
-            if (ki_pass_whole(&pass, j)) ki_copies_drop(ki_pass_whole(&pass, j));
+        note_rows(&pass, status);
     }
     ki_operands_release(pass.device, operands, KI_RULES_MOST);
 done:

@@ -14,8 +14,9 @@ struct ki_split {
     kiln_matrix *X[KI_MEMBERS];
 };
 
-/* How X is cut: into rows with as many entries; rows with as many pairs (i, j), j > i; columns. */
-enum ki_split_by { KI_BY_ROWS, KI_BY_PAIRS, KI_BY_COLUMNS };
+/* How X is cut: into rows with as many entries; rows with as many pairs (i, j), j > i; columns; as the rows
+ * of X, a vector that is away, lie already. */
+enum ki_split_by { KI_BY_ROWS, KI_BY_PAIRS, KI_BY_COLUMNS, KI_AS_IT_LIES };
 /* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a
  * file. */
 kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enum ki_split_by cut);
@@ -45,8 +46,11 @@ kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, int count,
 /* The same of the members' copies of all of an operand, and whether there are any. */
 kiln_status ki_copies_of(struct ki_rows **copies, const kiln_matrix *A, int count);
 bool ki_copies_there(const kiln_matrix *A);
-/* Drops both, where copies that were begun may not be whole. */
-void ki_copies_drop(const kiln_matrix *A);
+/* The members' rows of A, or NULL. */
+const struct ki_rows *ki_rows_there(const kiln_matrix *A);
+/* Drops what may not be whole, as an operation has failed: copies that were begun, and rows, if these are not
+ * all that there is of an A that was only read. */
+void ki_copies_drop(const kiln_matrix *A, bool written);
 
 /* Whether the members share operations on X: it lies on a group, and its values came from outside. What
  * operations make stays on the first member, where they want it next. */

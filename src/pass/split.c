@@ -13,6 +13,7 @@
 #include "core/size.h"
 #include "core/threads.h"
 #include "pass/group.h"
+#include "core/home.h"
 
 static const int64_t *row_starts(const kiln_matrix *X) {
     return ki_on_cpu(X->device) && !X->file ? ki_host(&X->row_start) : ki_matrix_host(X, KI_ROW_START);
@@ -177,8 +178,11 @@ static void free_rows(kiln_device *device, void *data) {
     ki_free(rows);
 }
 
-static const struct ki_slot_kind rows_kind = {
-    .name = "rows of an operand on a group's members", .size = sizeof(struct ki_rows), .drop = free_rows};
+/* compared: the group knows whether they are what the whole has. */
+static const struct ki_slot_kind rows_kind = {.name = "rows of an operand on a group's members",
+                                              .size = sizeof(struct ki_rows),
+                                              .drop = free_rows,
+                                              .compared = true};
 static const struct ki_slot_kind copies_kind = {
     .name = "copies of an operand on a group's members", .size = sizeof(struct ki_rows), .drop = free_rows};
 
@@ -214,7 +218,13 @@ bool ki_copies_there(const kiln_matrix *A) {
     return ki_slot_get(A, &copies_kind) != NULL;
 }
 
-void ki_copies_drop(const kiln_matrix *A) {
-    ki_slot_drop(A, &rows_kind);
+const struct ki_rows *ki_rows_there(const kiln_matrix *A) {
+    return ki_slot_get(A, &rows_kind);
+}
+
+void ki_copies_drop(const kiln_matrix *A, bool written) {
     ki_slot_drop(A, &copies_kind);
+    if (ki_is_away(A) && !written) return;
+    ki_slot_drop(A, &rows_kind);
+    ki_away_end(A);
 }

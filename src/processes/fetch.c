@@ -36,8 +36,24 @@ done:
     return status;
 }
 
+/* Elements of a dense matrix, by number. */
+static kiln_status serve_some(struct kiln_processes *p, kiln_matrix *A) {
+    const int64_t element = ki_type_bytes(A->type);
+    const struct ki_operand held = {A, false};
+    int64_t some[2];
+    kiln_status status, outcome = ki_operands_hold(p->device, &held, 1);
+    const bool holds = outcome == KILN_OK;
+    TRY(ki_wire_receive(p, 0, some, sizeof some));
+    TRY(ki_wire_values(p, KI_SEND, 0, A, some[0] * element, some[1] * element, A->type, &outcome));
+    TRY(ki_outcome_send(p, outcome));
+done:
+    if (holds) ki_operands_release(p->device, &held, 1);
+    return status;
+}
+
 kiln_status ki_serve_fetch(struct kiln_processes *p, const struct ki_order *order) {
-    const kiln_matrix *X = ki_kept(p, order->look);
+    kiln_matrix *X = ki_kept(p, order->look);
+    if (order->some) return serve_some(p, X);
     const int64_t bytes = part_bytes(X, order->part, X->rows, X->nnz);
     void *values = ki_calloc((size_t)bytes);
     kiln_status status, outcome;

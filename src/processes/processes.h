@@ -51,6 +51,7 @@ struct ki_order {
     int whose;       /* EXPLAIN */
     int look;        /* ROWS, LARGEST, FETCH, STORE: the number of X */
     int part;        /* FETCH: KI_VALUES, ... */
+    bool some;       /* FETCH: only elements, of which follow the first and how many */
     struct {
         char device[KI_ORDER_NAME];
         int threads, deterministic;

@@ -3,28 +3,34 @@
  *
  * As in a group (pass/group.c), the operands' roles say what each gets: ROW and ENTRY a part, sent once and
  * kept until the operand is written anew, COLUMN, GATHER and MEMBER a copy of all, OWN the same for this
- * time, SUM a place of its own that is added up in the leader. What processes write to rows goes back to the
- * whole at once, and what they write for all between rounds to all (rounds.c), so that no matrix is ever in
- * two states. The operation's struct travels as it is; pointers in it are replaced. */
+ * time, SUM a place of its own that is added up in the leader. What processes write to rows stays with them
+ * until somebody asks for the whole (core/home.h); what they write to entries goes back at once, and what
+ * they write for all between rounds to all (rounds.c). The operation's struct travels as it is; pointers in
+ * it are replaced. */
 #include <string.h>
 
 #include "core/seams.h"
+#include "core/size.h"
 #include "pass/combine.h"
 #include "processes/digest.h"
 #include "processes/sharing.h"
+#include "core/home.h"
 
 /* What the others keep of an operand: what a slot of it holds. */
 struct copies {
     struct kiln_processes *processes;
     int number;
-    int64_t identity; /* of X's cut, for parts; 0 for copies of all */
-    uint64_t digest;  /* on the CPU: of the values that they have */
+    int64_t identity;  /* of X's cut, for parts; 0 for copies of all */
+    uint64_t digest;   /* on the CPU: of the values that they have */
+    struct ki_cut cut; /* of rows: where those of each process begin */
+    kiln_matrix here;  /* the leader's, a view */
 };
 
 static void free_copies(kiln_device *device, void *data) {
     struct copies *copies = data;
     (void)device;
     ki_number_drop(copies->processes, copies->number);
+    ki_free(copies->cut.first);
     ki_free(copies);
 }
 
@@ -57,6 +63,21 @@ static uint64_t digest_of(const kiln_matrix *A) {
     return ki_on_cpu(A->device) ? ki_digest(ki_host(&A->values), A->nnz * ki_type_bytes(A->type)) : 0;
 }
 
+/* A row operand is cut as X is. */
+static kiln_status copy_cut(struct copies *copies, const struct sharing *s) {
+    const int64_t bytes = ki_cut_bytes(s->p);
+    int64_t *first = ki_alloc((size_t)bytes);
+    if (!first) return ki_fail_nomem((size_t)bytes, "the rows of processes");
+    memcpy(first, s->cut->first, (size_t)bytes);
+    copies->cut = (struct ki_cut){.processes = s->p,
+                                  .number = copies->number,
+                                  .rows = s->cut->rows,
+                                  .first = first,
+                                  .entry = first + s->p->transport.count + 1,
+                                  .here = &copies->here};
+    return KILN_OK;
+}
+
 /* The number under which the others have operand j, or will have it. *old: what they have is not what it is
  * now. */
 static kiln_status number_of(struct sharing *s, int j, bool *old) {
@@ -72,8 +93,8 @@ static kiln_status number_of(struct sharing *s, int j, bool *old) {
         ki_slot_drop(A, kind);
         copies = NULL;
     }
-    const uint64_t digest = digest_of(A);
-    *old = !copies || copies->digest != digest;
+    const uint64_t digest = ki_is_away(A) ? 0 : digest_of(A);
+    *old = !ki_is_away(A) && (!copies || copies->digest != digest);
     operand->made = !copies;
     if (copies) {
         operand->number = copies->number;
@@ -85,9 +106,11 @@ static kiln_status number_of(struct sharing *s, int j, bool *old) {
     *made = (struct copies){.processes = s->p, .identity = identity, .digest = digest};
     TRY(ki_number_take(&made->number, s->p));
     operand->number = made->number;
-    status = ki_slot_put(A, kind, made, 0);
+    status = operand->role == KI_ROW ? copy_cut(made, s) : KILN_OK;
+    if (status == KILN_OK) status = ki_slot_put(A, kind, made, 0);
     if (status == KILN_OK) return KILN_OK;
     ki_number_drop(s->p, made->number);
+    ki_free(made->cut.first);
 done:
     ki_free(made);
     return status;
@@ -226,14 +249,71 @@ done:
     return status;
 }
 
-/* What processes have written to rows, or for all, is what they have. */
-static void renew_digests(struct sharing *s) {
+/* Brings what the other processes have of elements [first, first + count), of which process i has those from
+ * own[i] on: to the whole, or to host memory. */
+static kiln_status receive_elements(kiln_matrix *A, const struct copies *copies, void *to, int64_t first,
+                                    int64_t count) {
+    struct kiln_processes *p = copies->processes;
+    const int64_t element = ki_type_bytes(A->type);
+    struct ki_order order = {.kind = KI_ORDER_FETCH, .part = KI_VALUES, .look = copies->number, .some = true};
+    kiln_status status, outcome = KILN_OK;
+    TRY(ki_order_send(p, &order));
+    for (int i = 1; i < p->transport.count; i++) {
+        const int64_t own = copies->cut.first[i] * A->cols, begin = ki_max(first, own),
+                      end = ki_max(begin, ki_min(first + count, copies->cut.first[i + 1] * A->cols));
+        const int64_t some[2] = {begin - own, end - begin};
+        TRY(ki_wire_send(p, i, some, sizeof some));
+        TRY(to ? ki_wire_receive(p, i, (char *)to + (begin - first) * element, some[1] * element)
+               : ki_wire_values(p, KI_RECEIVE, i, A, begin * element, some[1] * element, A->type, &outcome));
+        p->calls.sharing.rows_home_bytes += some[1] * element;
+    }
+    TRY(ki_outcomes_take(p, outcome));
+done:
+    return status;
+}
+
+/* The leader's own of some elements. */
+static kiln_status get_own(void *to, kiln_matrix *A, const struct copies *copies, int64_t first,
+                           int64_t count) {
+    const int64_t element = ki_type_bytes(A->type),
+                  end = ki_min(first + count, copies->cut.first[1] * A->cols);
+    if (end <= first) return KILN_OK;
+    return ki_device_download(A->device, to, &A->values, first * element, (end - first) * element);
+}
+
+static kiln_status bring_home(kiln_matrix *A, void *to, int64_t first, int64_t count) {
+    const struct ki_operand held = {A, false};
+    const bool parts = true;
+    struct copies *copies = ki_slot_get(A, &parts_kind);
+    kiln_status status;
+    TRY(ki_operands_hold_parts(A->device, &held, &parts, 1));
+    status = receive_elements(A, copies, to, first, count);
+    if (status == KILN_OK && to) status = get_own(to, A, copies, first, count);
+    if (status == KILN_OK && !to) {
+        ki_matrix_drop_host(A);
+        ki_away_end(A);
+        copies->digest = digest_of(A);
+    }
+    ki_operands_release(A->device, &held, 1);
+done:
+    return status;
+}
+
+/* What processes have written to rows, they alone have; what they have written for all is what they have. */
+static void note_written(struct sharing *s) {
     for (int j = 0; j < s->rules->count; j++) {
         const struct ki_order_operand *operand = &s->order.share.operand[j];
         const bool kept = operand->role != KI_NO_ROLE && operand->role != KI_SUM && !ki_is_passing(operand);
+        kiln_matrix *A = whole(s, j);
         if (!kept || operand->away || !(operand->use & KI_WRITES)) continue;
-        struct copies *copies = ki_slot_get(whole(s, j), kind_of(operand));
-        if (copies) copies->digest = digest_of(whole(s, j));
+        struct copies *copies = ki_slot_get(A, kind_of(operand));
+        struct ki_away *away;
+        if (ki_stays(operand) && ki_away_record(&away, A) == KILN_OK) {
+            away->bring = bring_home;
+            ki_slot_drop(A, &copies_kind);
+        } else if (copies) {
+            copies->digest = digest_of(A);
+        }
     }
 }
 
@@ -246,41 +326,79 @@ static kiln_status exchange(struct sharing *s) {
     TRY(run_own(s, &outcome));
     TRY(take_results(s, &outcome));
     TRY(ki_outcomes_take(s->p, outcome));
-    renew_digests(s);
+    note_written(s);
 done:
     return status;
 }
 
-/* On the CPU a written operand keeps its slots of copies and parts, whose digests are renewed, and loses all
- * others. */
-static void list_operands(struct ki_operand operands[KI_RULES_MOST], const struct sharing *s) {
+/* What processes have of A's rows, if they have them as X's are cut. */
+static const struct copies *rows_there(const struct sharing *s, const kiln_matrix *A) {
+    const struct copies *copies = ki_slot_get(A, &parts_kind);
+    return copies && copies->identity == s->cut->rows ? copies : NULL;
+}
+
+/* parts[j]: operand j is used and written in parts. What will be away gets its record. On the CPU a written
+ * operand keeps its slots of copies and parts, whose digests are renewed, and loses all others; so does
+ * elsewhere what is written in parts. */
+static kiln_status list_operands(struct ki_operand operands[KI_RULES_MOST], bool parts[KI_RULES_MOST],
+                                 const struct sharing *s) {
+    struct ki_away *away;
+    kiln_status status = KILN_OK;
     ki_operands_list(operands, s->rules, s->shared->whole);
     for (int j = 0; j < s->rules->count; j++) {
         struct ki_operand *operand = &operands[j];
+        const bool row = s->rules->rule[j].role[s->shared->kind] == KI_ROW;
         if (operand->matrix && operand->matrix->here) operand->matrix = NULL; /* held where it lies */
-        if (!operand->matrix || !operand->written || !ki_on_cpu(s->p->device)) continue;
+        if (!operand->matrix) continue;
+        parts[j] = row && (!ki_is_away(operand->matrix) || rows_there(s, operand->matrix));
+        if (row && operand->written) TRY(ki_away_record(&away, operand->matrix));
+        if (!operand->written || !ki_on_cpu(s->p->device)) continue;
         ki_slots_written(operand->matrix);
         operand->written = false;
     }
+done:
+    return status;
+}
+
+/* What was begun may not be whole; what was only read is what it was. */
+static void drop_copies(const struct sharing *s) {
+    for (int j = 0; j < s->rules->count; j++) {
+        kiln_matrix *A = whole(s, j);
+        if (!A) continue;
+        ki_slot_drop(A, &copies_kind);
+        if (ki_is_away(A) && !(s->rules->rule[j].use & KI_WRITES)) continue;
+        ki_slot_drop(A, &parts_kind);
+        ki_away_end(A);
+    }
+}
+
+/* X's rows, which are processes' already. */
+static kiln_status cut_as_it_lies(struct sharing *s) {
+    struct copies *copies = ki_slot_get(s->X, &parts_kind);
+    copies->here = *s->X;
+    copies->here.view = true;
+    copies->here.slots = NULL;
+    copies->here.rows = copies->cut.first[1];
+    copies->here.nnz = copies->here.rows * s->X->cols;
+    s->cut = &copies->cut;
+    return KILN_OK;
 }
 
 kiln_status ki_processes_share(const struct ki_shared *shared) {
     struct sharing s = {.shared = shared, .rules = shared->rules};
     struct ki_operand operands[KI_RULES_MOST];
+    bool parts[KI_RULES_MOST] = {false};
     kiln_status status;
     memcpy(&s.X, (const char *)shared->whole + s.rules->X, sizeof s.X);
     s.p = (struct kiln_processes *)s.X->device->processes;
     TRY(ki_device_alive(s.p->device));
-    TRY(ki_cut_of(&s.cut, s.X, shared->cut));
-    list_operands(operands, &s);
-    TRY(ki_operands_hold(s.p->device, operands, KI_RULES_MOST));
+    TRY(shared->cut == KI_AS_IT_LIES ? cut_as_it_lies(&s) : ki_cut_of(&s.cut, s.X, shared->cut));
+    s.p->calls.sharing.operations++;
+    TRY(list_operands(operands, parts, &s));
+    TRY(ki_operands_hold_parts(s.p->device, operands, parts, KI_RULES_MOST));
     status = make_order(&s);
     if (status == KILN_OK) status = exchange(&s);
-    for (int j = 0; j < s.rules->count && status != KILN_OK; j++)
-        if (whole(&s, j)) { /* what was begun may not be whole */
-            ki_slot_drop(whole(&s, j), &parts_kind);
-            ki_slot_drop(whole(&s, j), &copies_kind);
-        }
+    if (status != KILN_OK) drop_copies(&s);
     ki_operands_release(s.p->device, operands, KI_RULES_MOST);
 done:
     return status;

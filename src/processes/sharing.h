@@ -9,9 +9,14 @@ static inline bool ki_is_part(const struct ki_order_operand *operand) {
     return operand->role == KI_ROW || operand->role == KI_ENTRY;
 }
 
-/* A part that has been written and is the leader's again. */
+/* Rows that have been written stay with their processes until somebody wants the whole (ki_matrix_home);
+ * written entries are the leader's again. */
+static inline bool ki_stays(const struct ki_order_operand *operand) {
+    return operand->role == KI_ROW && (operand->use & KI_WRITES);
+}
+
 static inline bool ki_comes_back(const struct ki_order_operand *operand) {
-    return ki_is_part(operand) && (operand->use & KI_WRITES) && !operand->away;
+    return operand->role == KI_ENTRY && (operand->use & KI_WRITES) && !operand->away;
 }
 
 static inline bool ki_adds_up(const struct ki_order_operand *operand) {

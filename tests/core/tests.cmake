@@ -1,4 +1,4 @@
-foreach(name memory share wrap group sha256 simd_math gamma half size status seams threads upload probe kernels profile cache_folder cache_entries cache_faults cache_processes)
+foreach(name memory share wrap group rows_home sha256 simd_math gamma half size status seams threads upload probe kernels profile cache_folder cache_entries cache_faults cache_processes)
   set(files ${CMAKE_CURRENT_LIST_DIR}/${name}.c)
   if(name MATCHES "memory|share|wrap|kernels|profile|cache")
     list(APPEND files ${CMAKE_CURRENT_LIST_DIR}/fake.c)

@@ -266,6 +266,23 @@ def check_answers(path, mpirun, environment, turn):
             assert told in together.stderr, (case, count, together.stderr)
 
 
+def check_home(path, mpirun, environment):
+    """Vectors as long as X's rows stay with the processes that have the rows: nothing of them comes home from
+    a logistic regression, and from PageRank as much for one step as for forty."""
+    none = ["logreg", path("x.npz"), "--target-file", path("y.npy")], ["logreg", path("all.svm")]
+    for case in none:
+        for more in ([], ["--deterministic"]):
+            together = run([mpirun, "-n", "3", KILN, *case, *more, "--mpi", "--json", "-q"], environment)
+            sharing = answer(together)["sharing"]
+            assert sharing["operations"] > 5 and sharing["rows_home_bytes"] == 0, (case, sharing)
+    case = ["pagerank", path("graph.edges"), "--iterations"]
+    homes = []
+    for count in ("1", "40"):
+        together = run([mpirun, "-n", "3", KILN, *case, count, "--mpi", "--json", "-q"], environment)
+        homes.append(answer(together)["sharing"]["rows_home_bytes"])
+    assert homes[0] == homes[1] > 0, homes
+
+
 def check_predictions(path, mpirun, environment, turn):
     """Tables for a model: levels that it has not seen, means that it remembers; predictions, and how many
     levels."""
@@ -701,6 +718,7 @@ def main():
         for number, (name, mpirun, environment) in enumerate(found):
             turn = number, len(found)
             check_answers(path, mpirun, environment, turn)
+            check_home(path, mpirun, environment)
             check_predictions(path, mpirun, environment, turn)
             check_folds(path, mpirun, environment, turn)
             check_models(path, mpirun, environment, turn)

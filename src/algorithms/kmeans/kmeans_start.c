@@ -8,6 +8,7 @@
  * them: passes that do not grow with k. */
 #include "algorithms/kmeans/kmeans.h"
 
+#include "ops/points/piece_sums.h"
 #include "ops/points/potentials.h"
 
 enum { ROUNDS = 5, OVERSAMPLING = 2 };
@@ -27,7 +28,7 @@ struct pool {
 /* The sums of P. */
 static kiln_status add_up(struct pool *pool, const kiln_matrix *P) {
     kiln_status status;
-    TRY(kiln_batch_reduce(pool->sums, KILN_BATCH_SUM, P, pool->batch));
+    TRY(ki_piece_sums(pool->sums, P, KI_PIECE, pool->batch));
     TRY(ki_vector_get(pool->block, pool->sums));
     pool->total = 0;
     for (int64_t b = 0; b < pool->blocks; b++) pool->total += pool->block[b];

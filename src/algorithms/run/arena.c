@@ -64,6 +64,7 @@ kiln_matrix *ki_arena_vector(struct ki_arena *arena, const kiln_matrix *X, int64
     kiln_matrix *A = NULL;
     if (arena->status == KILN_OK)
         arena->status = ki_vector_new(&A, kiln_matrix_device(X), kiln_matrix_type(X), count, values);
+    if (A) ki_matrix_not_shared(A);
     return arena->status == KILN_OK ? arena_hold(arena, A, free_matrix) : NULL;
 }
 

@@ -16,15 +16,21 @@
 #include "ops/graph/ranks_error.h"
 #include "pass/combine.h"
 #include "pass/group.h"
+#include "pass/rows.h"
 
 _Static_assert(RANKS_COLUMNS == KI_RANKS_COLUMNS, "kernels have places for as many");
 
 /* ---- checks ---- */
 
+/* Of a graph that is shared, vectors may lie with others. */
+static kiln_status check_vertices(const char *call, const char *name, const kiln_matrix *v,
+                                  const kiln_matrix *A, int64_t cols) {
+    return (ki_is_split(A) ? ki_check_rows : ki_check_dense)(call, name, v, A, A->rows, cols);
+}
+
 static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *v,
-                                const kiln_matrix *P) {
-    if (!v) return KILN_OK;
-    return ki_check_dense(call, name, v, P, P->rows, v->cols == 1 ? 1 : P->cols);
+                                const kiln_ranks *on) {
+    return v ? check_vertices(call, name, v, on->A, v->cols == 1 ? 1 : on->P->cols) : KILN_OK;
 }
 
 static kiln_status check_state(const char *call, const kiln_ranks *on) {
@@ -57,12 +63,12 @@ static kiln_status check(const char *call, const kiln_ranks *on) {
     if (!(on->damping >= 0 && on->damping <= 1))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: damping is %g, but must be in [0, 1]", call, on->damping);
     TRY(ki_check_passed(call, "A", A, P));
-    TRY(ki_check_dense(call, "P", P, A, A->rows, P->cols));
-    TRY(ki_check_dense(call, "C", on->C, P, P->rows, P->cols));
-    TRY(ki_check_dense(call, "next", on->next, P, P->rows, P->cols));
-    TRY(ki_check_dense(call, "factor", on->factor, P, P->rows, 1));
-    TRY(check_vector(call, "teleport", on->teleport, P));
-    TRY(check_vector(call, "dangling", on->dangling, P));
+    TRY(check_vertices(call, "P", P, A, P->cols));
+    TRY(check_vertices(call, "C", on->C, A, P->cols));
+    TRY(check_vertices(call, "next", on->next, A, P->cols));
+    TRY(check_vertices(call, "factor", on->factor, A, 1));
+    TRY(check_vector(call, "teleport", on->teleport, on));
+    TRY(check_vector(call, "dangling", on->dangling, on));
     TRY(check_state(call, on));
 done:
     return status;

@@ -5,6 +5,7 @@
  * launch has in its hands serves all that needs it: the start of the next pass (Q = L P) comes from the
  * launch that makes P, what centres its rows from the one that reads the means to correct Q. */
 #include "ops/linear/cg.h"
+#include "pass/rows.h"
 
 #include "core/arguments.h"
 #include "core/limits.h"
@@ -133,7 +134,7 @@ kiln_status kiln_cg_pass(const kiln_cg *cg, const kiln_matrix *X, const kiln_mat
     TRY(check(call, cg));
     TRY(check_state(call, cg, 0));
     TRY(ki_check_dense(call, "P", cg->P, X, X->cols, cg->P->cols));
-    if (weights) TRY(ki_check_dense(call, "weights", weights, X, X->rows, 1));
+    if (weights) TRY(ki_check_rows(call, "weights", weights, X, X->rows, 1));
     if (cg->Q == X || cg->Q == weights)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: Q must not be X or the weights", call);
     TRY(ki_chain_run(&(struct ki_chain){.kind = KI_CHAIN_FUSED,

@@ -7,6 +7,7 @@
  * over a sparse X has both factors about zero first: columns that this leaves few digits of are taken so,
  * too. */
 #include "ops/linear/gram_gpu.h"
+#include "pass/rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -264,7 +265,7 @@ kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, cons
     if (!G || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: G or X is NULL", call);
     TRY(ki_check_dense(call, "G", G, X, X->cols, X->cols));
     if (g) TRY(ki_check_dense(call, "g", g, X, X->cols, 1));
-    if (v) TRY(ki_check_dense(call, "v", v, X, X->rows, 1));
+    if (v) TRY(ki_check_rows(call, "v", v, X, X->rows, 1));
     if (c) TRY(ki_check_dense(call, "c", c, X, X->cols, 1));
     if (G == X || G == v || G == c || G == g || (g && (g == X || g == v || g == c)))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: G and g must not be one, nor X, v or c", call);

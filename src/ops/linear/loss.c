@@ -2,10 +2,11 @@
 #include "core/sized.h"
 #include "ops/linear/families.h"
 #include "pass/chain.h"
+#include "pass/rows.h"
 
 static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *A,
                                 const kiln_matrix *X, bool optional) {
-    return !A && optional ? KILN_OK : ki_check_dense(call, name, A, X, X->rows, 1);
+    return !A && optional ? KILN_OK : ki_check_rows(call, name, A, X, X->rows, 1);
 }
 
 static kiln_status check_row(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *X,
@@ -56,7 +57,7 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
     TRY(ki_check_dense(call, "G", G, X, X->cols, W->cols));
     TRY(check_row(call, "b", b, X, W->cols));
     TRY(check_row(call, "gb", gb, X, W->cols));
-    if (C) TRY(ki_check_dense(call, "C", C, X, X->rows, W->cols));
+    if (C) TRY(ki_check_rows(call, "C", C, X, X->rows, W->cols));
     if (G == W || G == X || (gb && gb == b) ||
         (C && (C == loss->y || C == loss->weights || C == loss->offset)))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: a result must not be an operand", call);
@@ -92,7 +93,7 @@ kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *
         TRY(ki_check_columns(call, "P", P->cols));
     TRY(ki_check_dense(call, "P", P, X, X->cols, P->cols));
     TRY(ki_check_dense(call, "Q", Q, X, X->cols, P->cols));
-    if (C || softmax) TRY(ki_check_dense(call, "C", C, X, X->rows, softmax ? P->cols : 1));
+    if (C || softmax) TRY(ki_check_rows(call, "C", C, X, X->rows, softmax ? P->cols : 1));
     TRY(check_row(call, "pb", pb, X, P->cols));
     TRY(check_row(call, "qb", qb, X, P->cols));
     if (Z) TRY(ki_check_dense(call, "Z", Z, X, X->cols, P->cols));

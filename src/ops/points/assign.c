@@ -1,6 +1,7 @@
 /* Nearest centres, and what each centre's rows add up to: checks, then the CPU's body or the GPU's
  * launches. */
 #include "ops/points/assign.h"
+#include "pass/rows.h"
 
 #include <string.h>
 
@@ -119,9 +120,9 @@ static kiln_status check(const char *call, const kiln_assignment *to, const kiln
     if (!X || !C) return ki_fail(KILN_ERR_ARGUMENT, "%s: X or C is NULL", call);
     TRY(ki_check_passed(call, "X", X, C));
     TRY(ki_check_dense(call, "C", C, X, C->rows, X->cols));
-    if (weights) TRY(ki_check_dense(call, "weights", weights, X, X->rows, 1));
-    if (to->labels) TRY(ki_check_dense(call, "labels", to->labels, X, X->rows, 1));
-    if (to->distances) TRY(ki_check_dense(call, "distances", to->distances, X, X->rows, 1));
+    if (weights) TRY(ki_check_rows(call, "weights", weights, X, X->rows, 1));
+    if (to->labels) TRY(ki_check_rows(call, "labels", to->labels, X, X->rows, 1));
+    if (to->distances) TRY(ki_check_rows(call, "distances", to->distances, X, X->rows, 1));
     if (to->sums) TRY(ki_check_dense(call, "sums", to->sums, X, C->rows, X->cols));
     const kiln_matrix *const results[] = {to->labels, to->distances, to->sums}, *const given[] = {X, C,
                                                                                                   weights};

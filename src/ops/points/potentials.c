@@ -34,7 +34,7 @@ static kiln_status run(const void *potentials) {
     const kiln_matrix *X = of->X;
     kiln_matrix *E = NULL, *c = NULL;
     kiln_status status = KILN_OK;
-    if (!ki_is_split(X) && ki_on_cpu(X->device)) return ki_bodies(X)->potentials(of);
+    if (ki_on_cpu(X->device)) return ki_bodies(X)->potentials(of);
     TRY(kiln_matrix_dense(&E, X->device, X->type, X->rows, 1, NULL));
     TRY(kiln_matrix_dense(&c, X->device, X->type, 1, X->cols, NULL));
     for (int64_t i = 0; i < of->C->rows; i++) TRY(measure(&of->potential[i], of, E, c, i));
@@ -44,7 +44,14 @@ done:
     return status;
 }
 
+static kiln_status run_single(const void *of) {
+    const struct ki_potentials *potentials = of;
+    return ki_run_single(
+        &(struct ki_single){.rules = &table, .whole = of, .sums = potentials->C->rows, .run = run});
+}
+
 kiln_status ki_potentials(const struct ki_potentials *of) {
-    if (ki_is_split(of->X)) return run(of);
-    return ki_run_single(&(struct ki_single){.rules = &table, .whole = of, .sums = of->C->rows, .run = run});
+    if (!ki_is_split(of->X)) return run_single(of);
+    return ki_share(
+        &(struct ki_shared){.rules = &table, .whole = of, .sums = of->C->rows, .run = run_single});
 }

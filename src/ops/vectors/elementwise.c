@@ -5,6 +5,7 @@
 #include "bodies/bodies.h"
 #include "ops/vectors/elementwise.cl"
 #include "pass/combine.h"
+#include "pass/rows.h"
 
 KI_ARGUMENTS(times);
 KI_ARGUMENTS(map);
@@ -19,7 +20,7 @@ static kiln_status check_target(const char *call, const kiln_matrix *W) {
 /* X must be as W is, or one column of its rows. */
 static kiln_status check_broadcast(const char *call, const char *name, const kiln_matrix *X,
                                    const kiln_matrix *W) {
-    return ki_check_dense(call, name, X, W, W->rows, X && X->cols == 1 ? 1 : W->cols);
+    return ki_check_rows(call, name, X, W, W->rows, X && X->cols == 1 ? 1 : W->cols);
 }
 
 static kiln_status launch(kiln_matrix *W, const char *function, const char *defines,
@@ -40,6 +41,16 @@ done:
     return status;
 }
 
+static kiln_status times_part(const void *part) {
+    const struct ki_elements *of = part;
+    return kiln_times(of->W, of->X, of->Y);
+}
+
+static kiln_status map_part(const void *part) {
+    const struct ki_elements *of = part;
+    return kiln_map(of->W, (kiln_map_kind)of->kind, of->X);
+}
+
 kiln_status kiln_times(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {
     static const char call[] = "kiln_times";
     kiln_status status;
@@ -47,6 +58,8 @@ kiln_status kiln_times(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *
     TRY(check_broadcast(call, "X", X, W));
     TRY(check_broadcast(call, "Y", Y, W));
     if (W->nnz == 0) return KILN_OK;
+    if (ki_elements_apart(W, X, Y))
+        return ki_elements_share(&(struct ki_elements){.W = W, .X = X, .Y = Y}, times_part);
     if (ki_on_cpu(W->device)) {
         ki_slots_written(W);
         ki_bodies(W)->times(W, X, Y);
@@ -64,10 +77,12 @@ kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
     static const char call[] = "kiln_map";
     kiln_status status;
     TRY(check_target(call, W));
-    TRY(ki_check_dense(call, "X", X, W, W->rows, W->cols));
+    TRY(ki_check_rows(call, "X", X, W, W->rows, W->cols));
     if (kind < KILN_MAP_ABS || kind > KILN_MAP_LOG)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no map has the number %d", call, (int)kind);
     if (W->nnz == 0) return KILN_OK;
+    if (ki_elements_apart(W, X, NULL))
+        return ki_elements_share(&(struct ki_elements){.W = W, .X = X, .kind = (int)kind}, map_part);
     if (ki_on_cpu(W->device)) {
         ki_slots_written(W);
         ki_bodies(W)->map(W, kind, X);
@@ -93,6 +108,7 @@ kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uin
     if (distribution != KILN_UNIFORM && distribution != KILN_NORMAL)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no distribution has the number %d", call, (int)distribution);
     if (W->nnz == 0) return KILN_OK;
+    if (ki_is_away(W)) ki_slots_drop(W);
     if (ki_on_cpu(W->device)) {
         ki_slots_written(W);
         ki_bodies(W)->fill_random(W, distribution, seed, stream);

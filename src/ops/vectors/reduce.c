@@ -1,5 +1,6 @@
 /* dot, norms and sums: column reductions, finished in a fixed order where X lies. */
 #include "ops/vectors/reduce.h"
+#include "pass/rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "bodies/bodies.h"
 #include "ops/vectors/reduce.cl"
 #include "pass/combine.h"
+#include "pass/group.h"
 
 KI_ARGUMENTS(reduce);
 KI_ARGUMENTS(reduce_finish);
@@ -78,12 +80,72 @@ done:
     return status;
 }
 
+static kiln_status reduce(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, bool scaled);
+
+/* A reduction of rows that lie in parts. */
+struct reduction {
+    const kiln_matrix *cut, *X, *Y;
+    double *sums; /* of the columns; the largest of each member's in places of its own */
+    int kind;
+    struct ki_offset place;
+};
+
+static const struct ki_rule rules[] = {
+    {offsetof(struct reduction, X), KI_READS, {KI_ROW}},
+    {offsetof(struct reduction, Y), KI_READS, {KI_ROW}},
+};
+static const struct ki_rules table = {.bytes = sizeof(struct reduction),
+                                      .X = offsetof(struct reduction, cut),
+                                      .sums = offsetof(struct reduction, sums),
+                                      .place = offsetof(struct reduction, place),
+                                      .count = sizeof rules / sizeof *rules,
+                                      .rule = rules};
+
+/* What adds up are squares, not their root. */
+static kiln_status reduce_part(const void *part) {
+    const struct reduction *of = part;
+    const int64_t k = of->X->cols;
+    double *sums = of->sums + (of->kind == KI_REDUCE_MAX ? of->place.member * k : 0);
+    const kiln_status status = reduce(sums, of->X, of->Y, of->kind, false);
+    for (int64_t c = 0; c < k && of->kind == KI_REDUCE_SQUARES; c++) sums[c] *= sums[c];
+    return status;
+}
+
+/* What is no number stays. */
+static void take_largest(double *largest, const double *each, int64_t members, int64_t k) {
+    for (int64_t i = 0; i < members * k; i++)
+        if (i < k || (!(each[i] <= largest[i % k]) && largest[i % k] == largest[i % k]))
+            largest[i % k] = each[i];
+}
+
+static kiln_status reduce_apart(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind) {
+    const int64_t members = kind == KI_REDUCE_MAX ? ki_members_of(X->device) : 1, count = members * X->cols;
+    double *sums = ki_calloc((size_t)count * sizeof *sums);
+    kiln_status status;
+    if (!sums) return ki_fail_nomem((size_t)count * sizeof *sums, "a reduction");
+    TRY(ki_share(&(struct ki_shared){
+        .rules = &table,
+        .whole =
+            &(struct reduction){.cut = ki_is_away(X) ? X : Y, .X = X, .Y = Y, .sums = sums, .kind = kind},
+        .sums = count,
+        .cut = KI_AS_IT_LIES,
+        .run = reduce_part}));
+    take_largest(result, sums, members, X->cols);
+    for (int64_t c = 0; c < X->cols && kind == KI_REDUCE_SQUARES; c++) result[c] = sqrt(result[c]);
+done:
+    ki_free(sums);
+    return status;
+}
+
 /* scaled: squares by the largest of each column. */
 static kiln_status reduce(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, bool scaled) {
     if (X->device->lost) return kiln_device_sync(X->device);
     for (int64_t c = 0; X->nnz == 0 && c < X->cols; c++) result[c] = 0;
     if (X->nnz == 0) return KILN_OK;
+    if (!scaled && (ki_is_away(X) || (Y && ki_is_away(Y)))) return reduce_apart(result, X, Y, kind);
     if (!ki_on_cpu(X->device)) return reduce_gpu(result, X, Y, kind, scaled);
+    const kiln_status status = ki_matrix_home(X);
+    if (status != KILN_OK) return status;
     if (scaled) ki_bodies(X)->reduce(result, X, NULL, KI_REDUCE_MAX, false);
     ki_bodies(X)->reduce(result, X, Y, kind, scaled);
     return KILN_OK;
@@ -93,8 +155,8 @@ kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y)
     static const char call[] = "kiln_dot";
     kiln_status status;
     if (!result || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: result or X is NULL", call);
-    TRY(ki_check_dense(call, "X", X, X, X->rows, X->cols));
-    TRY(ki_check_dense(call, "Y", Y, X, X->rows, Y && Y->cols == 1 ? 1 : X->cols));
+    TRY(ki_check_rows(call, "X", X, X, X->rows, X->cols));
+    TRY(ki_check_rows(call, "Y", Y, X, X->rows, Y && Y->cols == 1 ? 1 : X->cols));
     TRY(reduce(result, X, Y, KI_REDUCE_DOT, false));
 done:
     return status;
@@ -124,7 +186,7 @@ kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind)
     if (!result || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: result or X is NULL", call);
     if (X->here && kind == KILN_NORM_MAX && X->format == KILN_DENSE)
         return X->device->processes->largest(result, X);
-    TRY(ki_check_dense(call, "X", X, X, X->rows, X->cols));
+    TRY(ki_check_rows(call, "X", X, X, X->rows, X->cols));
     if (kind < KILN_NORM_1 || kind > KILN_NORM_MAX)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no norm has the number %d", call, (int)kind);
     if (kind == KILN_NORM_2) return norm_2(result, X);

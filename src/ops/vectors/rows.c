@@ -10,6 +10,7 @@
 #include "ops/vectors/rows.cl"
 #include "pass/group.h"
 #include "pass/roles.h"
+#include "core/home.h"
 
 KI_ARGUMENTS(copy_rows);
 
@@ -104,6 +105,7 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
                            (long long)X->rows, (long long)rows[i]);
     if (R->nnz == 0) return KILN_OK;
     if (X->here) return X->device->processes->rows(R, X, rows);
+    TRY(ki_matrix_home(X));
     const bool away = ki_is_split(X) || ki_streams(X);
     if (away && !ki_matrix_resident(X) && (ki_matrix_host(X, KI_VALUES) || X->file))
         return copy_from_outside(R, X, rows);
