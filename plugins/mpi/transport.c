@@ -86,11 +86,13 @@ static void add(void *to, const void *from, int64_t count, int real_bytes) {
             ((double *)to)[i] += ((const double *)from)[i];
 }
 
+/* A tree of pairs, the same for as many processes: process 0 waits for log2 of them. */
 static int sum_in_order(struct link *link, void *numbers, int64_t count, int real_bytes) {
     const int64_t bytes = count * real_bytes;
-    if (link->rank > 0) return send_bytes(link, 0, numbers, bytes);
-    for (int from = 1; from < link->count; from++) {
-        const int code = receive_bytes(link, from, link->part, bytes);
+    for (int apart = 1; apart < link->count; apart *= 2) {
+        if (link->rank & apart) return send_bytes(link, link->rank - apart, numbers, bytes);
+        if (link->rank + apart >= link->count) continue;
+        const int code = receive_bytes(link, link->rank + apart, link->part, bytes);
         if (code != MPI_SUCCESS) return code;
         add(numbers, link->part, count, real_bytes);
     }

@@ -34,8 +34,8 @@ struct ki_transport {
     int (*receive)(void *of, int from, void *bytes, int64_t count);
     /* With every other process at once, count of them; what stands for this one is not looked at. */
     int (*exchange)(void *of, const struct ki_exchange *with);
-    /* Process 0's numbers += those of all others, float or double; ordered: in the order of the processes,
-     * for the same bits. */
+    /* Process 0's numbers += those of all others, float or double, whose own are of no use afterwards;
+     * ordered: by a tree that is the same for as many processes, for the same bits. */
     int (*sum)(void *of, void *numbers, int64_t count, int real_bytes, int ordered);
     void (*text)(int code, char *text, int64_t bytes);
     /* Ends all processes at once, this one too, with an exit code. */
