@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/group.h"
 #include "core/kernels/kernels.h"
@@ -53,13 +54,24 @@ static int environment_threads(const char *name) {
     return end != text && threads > 0 && threads <= MOST_THREADS ? (int)threads : 0;
 }
 
-int ki_default_threads(void) {
+/* mpirun binds each of two processes to a processor unless it is told otherwise, and so does Slurm: what is a
+ * process's own already is not shared out again. A cgroup's quota is of all. */
+int ki_threads_among(bool *bound, int processes) {
+    const int all = (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1);
     int threads = environment_threads(own_variable);
-    if (!threads) threads = environment_threads("OMP_NUM_THREADS");
-    if (threads) return threads;
     cpu_set_t set;
+    *bound = false;
+    if (!threads) threads = environment_threads("OMP_NUM_THREADS");
+    if (threads) return (int)ki_max(threads / processes, 1);
     threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return (int)ki_max(1, ki_min(threads, quota_threads()));
+    *bound = threads < all / processes;
+    if ((int64_t)threads * processes > all) threads /= processes;
+    return (int)ki_max(1, ki_min(threads, quota_threads() / processes));
+}
+
+int ki_default_threads(void) {
+    bool bound;
+    return ki_threads_among(&bound, 1);
 }
 
 const char *const ki_isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};

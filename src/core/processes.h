@@ -33,6 +33,10 @@ struct ki_processes {
     void (*close)(kiln_device *device);
 };
 
+/* Threads of each of so many processes on this machine. *bound: it may run on less than its share of the
+ * processors. */
+int ki_threads_among(bool *bound, int processes);
+
 /* Whether operations on an X are shared: by a group's devices or by processes. */
 static inline bool ki_device_shares(const kiln_device *device) {
     return device->group || device->processes;

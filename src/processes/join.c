@@ -233,9 +233,15 @@ kiln_status ki_open_here(struct kiln_processes *p, const char *name, const kiln_
     char own[KI_ORDER_NAME];
     kiln_device_options mine = *options;
     kiln_status status;
-    if (mine.threads == 0) mine.threads = (int)ki_max(ki_default_threads() / p->transport.local_count, 1);
+    bool bound = false;
+    if (mine.threads == 0) mine.threads = ki_threads_among(&bound, p->transport.local_count);
     TRY(name_own(own, p, name));
     TRY(kiln_device_open(&p->device, own, &mine));
+    if (bound && ki_leads(p))
+        ki_device_message(p->device,
+                          "each process is bound to %d of the machine's processors, of which %d run on it: "
+                          "mpirun --bind-to none gives it its share",
+                          mine.threads, p->transport.local_count);
 done:
     return status;
 }
