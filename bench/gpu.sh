@@ -6,7 +6,7 @@
 #   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    svd 200*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   papers 450* (STEPS chooses among its steps, as bench/papers names them)
-#   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
+#   plans 250*  auto 500*          cores 150*         scale 120*    rows 150* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's, TURNS among what gpu_rings.py does. EXTENT is
 # how much of each operation they see (--quick). Results (JSON, logs) go to the folder
 # OUT: logs.tar.gz holds all logs. COMMIT names what was built, RODE the library that peers/rode.sh has built. Scripts of peers go
@@ -184,6 +184,7 @@ for wanted in "$@"; do
     svd) TAIL=40 peer svd h200-svd.json gpu_svd.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
     scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" --kiln "$build/kiln" ;; # on several GPUs
+    rows) peer rows h200x2-rows.json gpu_rows.py --build "$build" ;; # whole runs on two GPUs, by two processes
     packs) peer packs h200-packs.json gpu_packs.py --build "$build" ;;
     first-call) peer first-call h200-first-call.json gpu_first_call.py --cases million-zipf,kdd,kdd-shuffled ;;
     overheads) peer overheads h200-overheads.json gpu_overheads.py --build "$build" --folder /dev/shm ;;
