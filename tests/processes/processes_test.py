@@ -273,13 +273,13 @@ def check_home(path, mpirun, environment):
     for case in none:
         for more in ([], ["--deterministic"]):
             together = run([mpirun, "-n", "3", KILN, *case, *more, "--mpi", "--json", "-q"], environment)
-            sharing = answer(together)["sharing"]
+            sharing = json.loads(together.stdout)["sharing"]
             assert sharing["operations"] > 5 and sharing["rows_home_bytes"] == 0, (case, sharing)
     case = ["pagerank", path("graph.edges"), "--iterations"]
     homes = []
     for count in ("1", "40"):
         together = run([mpirun, "-n", "3", KILN, *case, count, "--mpi", "--json", "-q"], environment)
-        homes.append(answer(together)["sharing"]["rows_home_bytes"])
+        homes.append(json.loads(together.stdout)["sharing"]["rows_home_bytes"])
     assert homes[0] == homes[1] > 0, homes
 
 
