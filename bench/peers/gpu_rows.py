@@ -63,7 +63,7 @@ def fits(device, fit):
         seconds.append(report.seconds)
     after = sharing(device)
     return {"ms": min(seconds) * 1e3, "all_ms": [round(s * 1e3, 3) for s in seconds],
-            "iterations": report.iterations, "passes": report.passes, "objective": report.objective,
+            "iterations": report.n_iter, "passes": report.passes, "objective": report.objective,
             **{key: after[key] - before[key] for key in after}}
 
 
