@@ -2,7 +2,6 @@
 one but for rounding, as ARPACK's and LAPACK's are, and that of its randomised search is not."""
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ def _solver(model: Any, X: Any) -> Any:
 def _check(model: Any, X: Any) -> Any:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
     k = model.n_components
-    if not isinstance(k, numbers.Integral) or not 1 <= k <= min(X.shape) // _FEW:
+    if not isinstance(k, (int, np.integer)) or not 1 <= k <= min(X.shape) // _FEW:
         raise NotHere(f"n_components={k!r} of a matrix of {X.shape[0]} x {X.shape[1]}")
     return X
 
