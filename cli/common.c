@@ -2,10 +2,12 @@
 #define _GNU_SOURCE
 #include "common.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "files.h"
 #include "guard.h"
@@ -217,11 +219,35 @@ void run_put_shape(struct result *result, const kiln_matrix *X) {
     PUT(result, "nnz", COUNT(kiln_matrix_nnz(X)));
 }
 
-static void put_memory(struct result *result, const kiln_device *device) {
+/* The most memory that this process has held, as the kernel counts it; 0 where it does not say. */
+static int64_t process_peak(void) {
+    static const char name[] = "VmHWM:";
+    char text[4096];
+    const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[got < 0 ? 0 : got] = '\0';
+    const char *line = strstr(text, name);
+    return line ? (int64_t)strtoll(line + sizeof name - 1, NULL, 10) * 1024 : 0;
+}
+
+/* What a budget is about: a device's memory, on the CPU the whole process. */
+static bool bounds_process(const struct run *run) {
+    return strncmp(run->device_info.name, "cpu", 3) == 0;
+}
+
+static void put_memory(struct result *result, const struct run *run) {
+    const bool shown = run->settings->memory > 0 || run->settings->map;
     kiln_device_statistics s = {0};
-    kiln_device_get_statistics(device, &s);
+    kiln_device_get_statistics(run->device, &s);
+    const int64_t process = process_peak();
+    const char *budget = text_bytes((double)run->device_info.memory), *name = run->device_info.name;
     result_open(result, "memory", false);
-    PUT(result, "peak", COUNT(s.memory_peak));
+    PUT(result, "budget", COUNT(run->device_info.memory));
+    PUT(result, "peak", COUNT(s.memory_peak), .label = shown ? "memory" : NULL,
+        .shown = result_words(result, "%s of %s on %s", text_bytes((double)s.memory_peak), budget, name));
+    PUT(result, "process_peak", COUNT(process), .before = shown ? ", " : NULL,
+        .shown = result_words(result, "%s in the process", text_bytes((double)process)));
     PUT(result, "bytes_up", COUNT(s.bytes_up));
     PUT(result, "bytes_down", COUNT(s.bytes_down));
     PUT(result, "evictions", COUNT(s.evictions));
@@ -240,6 +266,36 @@ static void put_sharing(struct result *result, const struct run *run) {
     PUT(result, "operations", COUNT(run->sharing.operations));
     PUT(result, "rows_home_bytes", COUNT(run->sharing.rows_home_bytes));
     result_close(result);
+}
+
+void run_say_memory(const struct run *run, const kiln_matrix *X) {
+    const bool sparse = kiln_matrix_format(X) == KILN_CSR, mapped = run->settings->map;
+    const int64_t element = (kiln_matrix_type(X) == KILN_F32 ? 4 : 8) + (sparse ? 4 : 0);
+    const double bytes =
+        (double)kiln_matrix_nnz(X) * (double)element + (sparse ? 8 * (double)(kiln_matrix_rows(X) + 1) : 0);
+    const bool cpu = bounds_process(run),
+               passes = mapped || (!cpu && bytes > (double)run->device_info.memory);
+    if (run->settings->memory == 0 && !mapped) return;
+    say("memory: X, %s, stays %s%s; %s holds %s at most", text_bytes(bytes),
+        mapped          ? "in its file"
+        : cpu || passes ? "in the machine's memory"
+                        : "on the device",
+        passes ? " and goes by in panels" : "", cpu ? "the process" : run->device_info.name,
+        text_bytes((double)run->device_info.memory));
+}
+
+int run_check_memory(const struct run *run) {
+    enum { OVER = 20 }; /* a 20th of the budget is allowed beyond it */
+    kiln_device_statistics s = {0};
+    if (!run->settings->strict || kiln_device_get_statistics(run->device, &s) != KILN_OK) return EXIT_DONE;
+    const int64_t budget = run->device_info.memory, process = bounds_process(run) ? process_peak() : 0;
+    const int64_t held = process > s.memory_peak ? process : s.memory_peak;
+    if (held <= budget + budget / OVER) return EXIT_DONE;
+    say_error("kiln: %s held %s, more than 5 %% over the budget of %s",
+              process ? "the process" : "the device", text_bytes((double)held), text_bytes((double)budget));
+    say_error("hint: a larger --memory, --type f32%s, or leave --strict out",
+              run->settings->map ? "" : ", --map where the verb takes it");
+    return exit_code(KILN_ERR_NOMEM, WORKING);
 }
 
 static void add_up(struct run *run) {
@@ -263,7 +319,7 @@ void run_put_seconds(struct result *result, struct run *run, bool shown) {
     PUT(result, "write", SECONDS(seconds->write), .before = shown ? ", write " : NULL);
     PUT(result, "other", SECONDS(seconds->other), .before = shown ? ", other " : NULL);
     result_close(result);
-    put_memory(result, run->device);
+    put_memory(result, run);
     put_sharing(result, run);
 }
 

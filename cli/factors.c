@@ -100,13 +100,24 @@ static kiln_status keep_numbers(kiln_model *model, const struct solving *s, cons
     return status;
 }
 
+/* What the rows were seen with, unless the data stay in their file and that would not fit into memory. */
+static kiln_status keep_seen(kiln_model *model, const struct solving *s) {
+    enum { AN_ENTRY = 32, SHARE = 4 }; /* bytes while it is made; of the budget */
+    const kiln_matrix *X = solving_X(s);
+    if (!s->run->settings->map || kiln_matrix_nnz(X) <= s->run->device_info.memory / SHARE / AN_ENTRY)
+        return kiln_model_keep_seen(model, X);
+    say("what each row has entries for is too much for the model and is left out: kiln recommend will not "
+        "leave it out of its lists");
+    return KILN_OK;
+}
+
 kiln_status factors_keep(kiln_model *model, const struct solving *s) {
     const struct factors_state *state = s->state;
     kiln_status status = kiln_model_set_tensor(model, "A", state->A);
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "B", state->B);
     if (status == KILN_OK) status = keep_numbers(model, s, "settings");
     if (status == KILN_OK) status = keep_numbers(model, s, "confidence");
-    if (status == KILN_OK) status = kiln_model_keep_seen(model, solving_X(s));
+    if (status == KILN_OK) status = keep_seen(model, s);
     if (status == KILN_OK && state->test)
         status = verify_keep_split(model, ((const struct factors_wanted *)s->own)->test_fraction,
                                    s->run->settings->seed);

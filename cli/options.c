@@ -215,7 +215,7 @@ const struct option tool_options[] = {
      "Treat duplicate entries, which would be merged, as errors.", AT(strict)},
     {"strict", 0, OPTION_FLAG, GROUP_DATA, SOLVES, NULL, NULL, NULL, ANY,
      "Treat duplicate entries, which would be merged, as errors; and end with exit code 4 if training does "
-     "not converge.",
+     "not converge, with 6 if more than 5 % over --memory was held.",
      AT(strict)},
 
     {"rows", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, NULL, 1, 9e18, "Rows of X.", AT(rows)},
@@ -261,7 +261,8 @@ const struct option tool_options[] = {
      "... --mpi. Devices are cpu, or cuda: a GPU each.",
      AT(mpi)},
     {"memory", 0, OPTION_BYTES, GROUP_DEVICE, COMPUTES, "BYTES", NULL, "what the device has", 1, 9e18,
-     "Budget of device memory; K, M, G and T stand for powers of 1024.", AT(memory)},
+     "Budget of device memory, on the CPU of the process; K, M, G and T stand for powers of 1024.",
+     AT(memory)},
     {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, DRAWS, "N", NULL, "0", 0, 9e18,
      "Seed of random numbers, of the folds of --cv for instance.", AT(seed)},
 

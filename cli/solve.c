@@ -284,6 +284,7 @@ int solve_run(struct run *run, const struct solver *solver) {
     if (code) return code;
     code = solve_begin(&s, run, solver);
     if (!code) code = choose(&s);
+    if (!code) run_say_memory(run, solving_X(&s));
     if (!code) code = solver->prepare(&s);
     if (!code && !s.done) {
         code = solve(&s);
@@ -291,6 +292,7 @@ int solve_run(struct run *run, const struct solver *solver) {
         if (!code) code = write_all(&s);
         if (!code) code = tell(&s);
     }
+    if (!code) code = run_check_memory(run);
     solve_end(&s);
     return code;
 }

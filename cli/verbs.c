@@ -238,7 +238,7 @@ const struct exit_meaning exit_meanings[] = {
     {4, "not converged with --strict (else 0 and a warning), or a claim does not hold",
      TRAINED | VERB_BIT(VERIFY)},
     {5, "the device that was asked for is not available, or was lost", ~SPEAKS},
-    {6, "out of memory, of the host or of the device", ~SPEAKS},
+    {6, "out of memory, of the host or of the device, or with --strict over --memory", ~SPEAKS},
     {7, "the model is unusable: missing, damaged, or not for these data", GIVEN_MODEL},
     {130, "interrupted; a model that was being trained is written as far as it is", ~SPEAKS},
 };

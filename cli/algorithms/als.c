@@ -138,7 +138,7 @@ const struct verb verb_of_als = {
     "kiln als ratings.csv --test-fraction 0.1 -o ratings.kiln\n"
     "kiln als plays.npz --implicit --factors 64 --recommendations best.tsv --top 5",
     .run = run_als,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(LINKS),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .width = factors_width,

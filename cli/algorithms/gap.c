@@ -91,7 +91,7 @@ const struct verb verb_of_gap = {
     "kiln gap counts.npz --prior none -k 50 --vocabulary words.txt --words topics.tsv --top 20\n"
     "kiln predict kos.kiln docword.new.txt",
     .run = run_gap,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .width = topics_width,

@@ -154,7 +154,7 @@ const struct verb verb_of_lda = {
     "kiln lda docword.nytimes.txt.gz -k 100 --online --batch 4096 --max-iterations 2 --type f32\n"
     "kiln predict kos.kiln docword.new.txt",
     .run = run_lda,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .width = topics_width,

@@ -5,6 +5,7 @@ import kiln
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 rng = np.random.default_rng(0)
 CENTRES = 8 * rng.normal(size=(4, 60))
@@ -58,5 +59,24 @@ def test_ranks_of_a_file(tmp_path, where, options):
         got = kiln.pagerank(kiln.matrix(tmp_path / "A.npz", device), **options)
     bound = want.report.figures["error_bound"] + got.report.figures["error_bound"]
     assert np.abs(np.asarray(got.scores) - np.asarray(want.scores)).sum(axis=0).max() <= bound <= 1e-8
+    seen = device.statistics()
+    assert seen["panels"] > 10 and seen["memory_peak"] <= budget
+
+
+@pytest.mark.parametrize("where", ["cpu", "opencl"])
+@pytest.mark.parametrize("options", [{}, {"implicit": True}, {"counted": True, "solver": "cholesky"}])
+def test_factors_of_a_file(tmp_path, where, options):
+    ratings = sp.random(2000, 1500, 0.15, format="csr", random_state=2,
+                        data_rvs=lambda n: 1 + np.floor(5 * rng.random(n)))
+    sp.save_npz(tmp_path / "R.npz", ratings, compressed=False)
+    budget = (ratings.data.nbytes + ratings.indices.nbytes) // 10
+    device = opencl(budget) if where == "opencl" else kiln.Device("cpu", memory=budget)
+    model = {"n_components": 3, "random_state": 5, "max_iter": 3, "tol": 1e-12, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        want = kiln.ALS(**model, device="cpu").fit(ratings)
+        got = kiln.ALS(**model).fit(kiln.matrix(tmp_path / "R.npz", device))
+    for name in ("row_factors_", "column_factors_"):
+        np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=0, atol=1e-7)
     seen = device.statistics()
     assert seen["panels"] > 10 and seen["memory_peak"] <= budget

@@ -11,8 +11,16 @@ bool ki_in_processes(const kiln_matrix *X) {
     return X->here != NULL;
 }
 
-kiln_status ki_processes_transposed(kiln_matrix **T, const kiln_matrix *X) {
-    return X->device->processes->transpose(T, X);
+bool ki_lies_in_file(const kiln_matrix *X) {
+    return X->file != NULL;
+}
+
+bool ki_lies_apart(const kiln_matrix *X) {
+    return X->here || X->file;
+}
+
+kiln_status ki_transposed_apart(kiln_matrix **T, const kiln_matrix *X) {
+    return X->here ? X->device->processes->transpose(T, X) : ki_transposed_in_file(T, X);
 }
 
 kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X) {
@@ -46,6 +54,7 @@ kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64
 
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X) {
     if (X->here) return X->device->processes->each(made, sums, each, X);
+    if (X->file && X->format == KILN_CSR) return ki_each_in_file(made, sums, each, X);
     kiln_matrix *all[KI_EACH_MADE] = {NULL};
     double added[KI_EACH_SUMS] = {0};
     const kiln_status status = each->run(each, X, 0, 0, all, added);

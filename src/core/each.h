@@ -13,7 +13,7 @@ enum { KI_EACH_MADE = 2, KI_EACH_SUMS = 4, KI_EACH_CALL = 24 };
  * which lie as X does, and sums taken. It travels as it is, so that it has no pointers but to code. */
 struct ki_each {
     /* On rows of X, the first of which is X's row `row` and has its entry number `entry`. made: as many new
-     * matrices of those rows, NULL before; sums: 0 before. */
+     * matrices of those rows, NULL before; sums: those of the rows before, 0 at first. */
     kiln_status (*run)(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                        kiln_matrix **made, double *sums);
     int made, sums;          /* how many */
@@ -24,7 +24,7 @@ struct ki_each {
 };
 
 /* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing
- * is made. */
+ * is made. Of an X in a file `each` sees some rows at a time, and what is made lies in temporary files. */
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
 
 /* Entries [first, first + count) of a dense matrix, elements of its type, to host memory. */
@@ -35,8 +35,16 @@ void ki_matrix_not_shared(kiln_matrix *A);
 
 /* X; where its rows lie in processes *own, a copy that has them all, which the caller frees. */
 kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X);
-/* Whether X's rows lie in processes, and of such an X the transposed matrix, whose rows do, too. */
 bool ki_in_processes(const kiln_matrix *X);
-kiln_status ki_processes_transposed(kiln_matrix **T, const kiln_matrix *X);
+bool ki_lies_in_file(const kiln_matrix *X);
+/* Whether X's rows lie in processes or in a file, and of such an X, which is sparse, the transposed matrix,
+ * whose rows do, too. */
+bool ki_lies_apart(const kiln_matrix *X);
+kiln_status ki_transposed_apart(kiln_matrix **T, const kiln_matrix *X);
+
+/* Both of an X in a file (spill/each_file.c). */
+kiln_status ki_each_in_file(kiln_matrix **made, double *sums, const struct ki_each *each,
+                            const kiln_matrix *X);
+kiln_status ki_transposed_in_file(kiln_matrix **T, const kiln_matrix *X);
 
 #endif

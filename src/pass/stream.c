@@ -23,7 +23,8 @@ struct stream {
     void *host[KI_AHEAD][KI_PARTS]; /* what is on its way, panel base + i at i % ahead */
     struct ki_buffer slots[KI_SLOTS][KI_PARTS];
     struct ki_kept *kept;     /* NULL: all panels move */
-    int64_t base;             /* panels that are there already: the first ones */
+    int64_t base;             /* panels that are there already, or done: the first ones */
+    int64_t done;             /* panels whose rows have their results */
     struct ki_feeder *feeder; /* NULL where X lies in host memory */
     struct ki_sums sums;
 };
@@ -59,10 +60,14 @@ static int64_t rows_within(const kiln_matrix *X, int64_t first, int64_t target) 
     return ki_min(low * step, left);
 }
 
+/* The panels behind those that are done. */
 static kiln_status cut(struct stream *s, int64_t target) {
     const kiln_matrix *X = s->X;
-    s->count = s->rows_max = s->entries_max = 0;
-    for (int64_t first = 0; first < X->rows || s->count == 0; s->count++) { /* one of no rows, if need be */
+    const struct ki_panel *last = s->done ? &s->panels[s->done - 1] : NULL;
+    int64_t first = last ? last->first + last->rows : 0;
+    s->count = s->done;
+    s->rows_max = s->entries_max = 0;
+    for (; first < X->rows || s->count == 0; s->count++) { /* one of no rows, if need be */
         struct ki_panel *grown = ki_resize(s->panels, (size_t)(s->count + 1) * sizeof *grown);
         if (!grown) return ki_fail_nomem((size_t)(s->count + 1) * sizeof *grown, "a list of panels");
         s->panels = grown;
@@ -149,7 +154,10 @@ static kiln_status wait_uploads(struct stream *s) {
 static kiln_status compute(struct stream *s, int64_t i) {
     kiln_matrix X;
     view_panel(&X, s, i);
-    return ki_sums_add(&s->sums, &X, s->panels[i].first);
+    const kiln_status status = ki_sums_add(&s->sums, &X, s->panels[i].first);
+    ki_slots_drop(&X); /* the next panel at its place has others */
+    if (status == KILN_OK) s->done = i + 1;
+    return status;
 }
 
 /* -------------------------------------------------------------------------------------------- pass */
@@ -218,11 +226,11 @@ static void count_panel(struct stream *s, int64_t i) {
 /* On the CPU, a panel is read while the one before is computed with. */
 static kiln_status run_cpu(struct stream *s, bool *begun) {
     kiln_status status = KILN_OK;
-    for (int64_t i = 0; i < s->count; i++) {
+    for (int64_t i = s->base; i < s->count; i++) {
         TRY(prepare(s, i));
         TRY(compute(s, i));
         *begun = true;
-        ki_feeder_done(s->feeder, i);
+        ki_feeder_done(s->feeder, i - s->base);
         count_panel(s, i);
     }
 done:
@@ -236,7 +244,7 @@ static kiln_status run_gpu(struct stream *s, bool *begun) {
     kiln_status status = KILN_OK;
     if (s->base < s->count) TRY(prepare(s, s->base));
     if (s->base < s->count) TRY(queue_upload(s, s->base));
-    for (int64_t i = 0; i < s->base; i++, *begun = true) TRY(compute(s, i));
+    for (int64_t i = s->done; i < s->base; i++, *begun = true) TRY(compute(s, i));
     for (int64_t i = s->base; i < s->count; i++) {
         if (i + 1 < s->count) TRY(prepare(s, i + 1));
         TRY(wait_uploads(s));
@@ -277,10 +285,23 @@ static int64_t first_target(const struct stream *s) {
     return ki_min(ki_max(small, 8 * s->single->walked), room * (ki_on_cpu(s->device) ? 1 : 3) / 8);
 }
 
+/* Whether all that is written is rows of the panel's own: what panels have done stands, and where one finds
+ * too little room the pass goes on with smaller ones. */
+static bool writes_rows(const struct ki_single *single) {
+    for (int i = 0; i < single->rules->count; i++) {
+        const struct ki_rule *rule = &single->rules->rule[i];
+        const enum ki_role role = rule->role[single->kind];
+        if ((rule->use & KI_WRITES) && ki_operand_of(single->whole, rule) && role != KI_ROW &&
+            role != KI_ENTRY)
+            return false;
+    }
+    return single->sums == 0;
+}
+
 /* The panels, as those that stay are cut, and which of them are there. What works in place cannot begin again
  * where it finds too little room; of sparse rows, whose panels differ, its first panel does not tell. */
 static kiln_status begin(struct stream *s, int64_t *target) {
-    const bool keeps = s->X->format == KILN_DENSE || !ki_works_in_place(s->single);
+    const bool keeps = s->X->format == KILN_DENSE || !ki_works_in_place(s->single) || writes_rows(s->single);
     kiln_status status;
     if (!keeps) ki_kept_drop(s->X);
     *target = ki_kept_get(s->X) ? ki_kept_get(s->X)->target : first_target(s);
@@ -292,17 +313,20 @@ done:
 }
 
 /* The pass, and where it needs more room than was left, the same once more with no panels that stay, and then
- * with smaller ones. Of sparse rows any panel may be the first that needs more. */
+ * with smaller ones, or what is left of it, where rows are all that it writes. Of sparse rows any panel may
+ * be the first that needs more. */
 static kiln_status pass(struct stream *s, int64_t target) {
+    const bool goes_on = writes_rows(s->single);
     bool begun = false;
     kiln_status status;
     while ((status = run(s, &begun)) == KILN_ERR_DEVICE_NOMEM) {
-        if (begun && ki_works_in_place(s->single)) break;
+        if (begun && !goes_on && ki_works_in_place(s->single)) break;
         if (!s->kept && s->rows_max <= quantum(s->X)) break;
         if (!s->kept) target /= 2;
         ki_kept_drop(s->X);
         s->kept = NULL;
-        s->base = 0;
+        if (!goes_on) s->done = 0;
+        s->base = s->done;
         begun = false;
         TRY(cut(s, target));
     }

@@ -22,6 +22,7 @@ BUDGET = 0.5  # of X
 CLUSTERS, MEMBERS = 3, 4000  # K-Means: rows
 LONG, OWN, FILLED = 200, 60, 50  # columns of dense X; of a cluster in sparse X, and entries of a row
 VERTICES, LINKS = 1500, 200  # PageRank: links of a vertex
+USERS, ITEMS, RATINGS = 2400, 1600, 200  # ALS: ratings of a user
 TENTH = 0.1
 
 
@@ -75,6 +76,46 @@ def make_graph(folder):
     for code in "fd":
         npz(os.path.join(folder, f"graph-{code}.npz"), data, columns, starts, code, VERTICES)
     write(os.path.join(folder, "seeds.txt"), b"3\n5 2\n\n1000\n17\n")
+
+
+def make_ratings(folder):
+    """A few users have rated nothing."""
+    dice = random.Random(10)
+    taste = [[dice.gauss(0, 1) for _ in range(3)] for _ in range(USERS + ITEMS)]
+    columns, data, starts = [], [], [0]
+    for user in range(USERS):
+        row = sorted(dice.sample(range(ITEMS), RATINGS if user % 50 else 0))
+        columns += row
+        liking = [sum(x * y for x, y in zip(taste[user], taste[USERS + i])) for i in row]
+        data += [3 + x + dice.gauss(0, 0.3) for x in liking]
+        starts.append(len(columns))
+    counts = [float(1 + int(abs(x))) for x in data]
+    for code in "fd":
+        npz(os.path.join(folder, f"ratings-{code}.npz"), data, columns, starts, code, ITEMS)
+        npz(os.path.join(folder, f"counts-{code}.npz"), counts, columns, starts, code, ITEMS)
+
+
+def tensors(name, *wanted):
+    """Matrices of an .npz file, each as a flat list."""
+    with zipfile.ZipFile(name) as members:
+        found = {}
+        for tensor in wanted:
+            data = members.read(f"{tensor}.npy")
+            begin = 10 + struct.unpack("<H", data[8:10])[0]
+            found[tensor] = array.array("f" if b"<f4" in data[:begin] else "d", data[begin:])
+        return found
+
+
+def model_tensors(name):
+    """Tensors of a model, each as a flat list."""
+    data = read(name, "rb")
+    begin = 8 + struct.unpack("<Q", data[:8])[0]
+    found = {}
+    for key, row in json.loads(data[8:begin]).items():
+        if key != "__metadata__":
+            first, end = row["data_offsets"]
+            found[key] = array.array("f" if row["dtype"] == "F32" else "d", data[begin + first:begin + end])
+    return found
 
 
 def npy_text(text):
@@ -144,6 +185,20 @@ SVD = (("svd",), ("pca", "--scale"), ("svd", "--center", "--solver", "krylov"))
 TRIPLES = 2
 PAGERANK = ((), ("--unweighted",), ("--personalize", "seeds.txt"))
 
+ALS = (
+    ("ratings", ),
+    ("ratings", "--counted", "--solver", "cholesky", "--test-fraction", "0.2"),
+    ("counts", "--implicit"),
+    ("counts", "--implicit", "--confidence", "log"),
+)
+
+TOPICS = (
+    ("gap", ),
+    ("gap", "--prior", "none", "--test-fraction", "0.2"),
+    ("lda", ),
+    ("lda", "--steps", "3"),
+)
+
 SHORT = CASES[0], CASES[4], CASES[8], CASES[9]
 
 
@@ -153,6 +208,7 @@ class Runs:
         self.entries = make(folder)
         make_clusters(folder)
         make_graph(folder)
+        make_ratings(folder)
 
     def has(self, device):
         listed = subprocess.run([self.kiln, "devices", "--json"], capture_output=True, text=True,
@@ -257,6 +313,54 @@ class Runs:
         assert got["memory"]["peak"] <= int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
         assert abs(got["dangling_mass"] - want["dangling_mass"]) <= bound, "dangling mass"
 
+    def compare_factors(self, device, case, shape, code, mapped):
+        """Few iterations, after which rounding has not grown."""
+        data, out = self.path(f"{case[0]}-{code}.npz"), self.path("factors.npz")
+        command = ["als", data, *case[1:], "--factors", "3", "--max-iterations", "4", "--seed", "5", "--type",
+                   "f32" if code == "f" else "f64", "--factors-out", out]
+        want = self.run(*command, "--device", device)
+        right = tensors(out, "A", "B")
+        way = self.budget(device, data, mapped)
+        got = self.run(*command, *way)
+        found = tensors(out, "A", "B")
+        digits = 1e-8 if code == "d" else 1e-2  # ten times what f32 loses of f64's factors
+        for key in ("objective", "mean"):
+            apart = abs(got[key] - want[key])
+            assert apart <= digits / 10 * abs(want[key]), f"{key} {got[key]}, not {want[key]}"
+        assert want["memory"]["panels"] == 0, "ratings with room were streamed"
+        compare_tensors(found, right, digits)
+        assert got["memory"]["panels"] > 10, "ratings were not streamed"
+        members = 2 if "*" in device else 1  # of which each has the budget
+        assert got["memory"]["peak"] <= members * int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
+        way.append("--deterministic")
+        self.run(*command, *way)
+        once = tensors(out, "A", "B")
+        self.run(*command, *way)
+        assert tensors(out, "A", "B") == once, "the same budget gave other bits"
+
+    def compare_topics(self, device, case, shape, code, mapped):
+        """Few iterations, after which rounding has not grown."""
+        data, model = self.path(f"counts-{code}.npz"), self.path("topics.kiln")
+        command = [case[0], data, *case[1:], "--topics", "2", "--max-iterations", "4", "--seed", "5",
+                   "--type", "f32" if code == "f" else "f64", "-o", model]
+        want = self.run(*command, "--device", device)
+        right = model_tensors(model)
+        way = self.budget(device, data, mapped)
+        got = self.run(*command, *way)
+        digits = 1e-9 if code == "d" else 1e-3
+        name = "objective" if "objective" in want else "bound"
+        apart = abs(got[name] - want[name])
+        assert apart <= digits * abs(want[name]), f"{name} {got[name]}, not {want[name]}"
+        assert want["memory"]["panels"] == 0, "counts with room were streamed"
+        compare_tensors(model_tensors(model), right, digits)
+        assert got["memory"]["panels"] > 10, "counts were not streamed"
+        members = 2 if "*" in device else 1  # of which each has the budget
+        assert got["memory"]["peak"] <= members * int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
+        once = self.run(*command, *way, "--deterministic")
+        right = model_tensors(model)
+        again = self.run(*command, *way, "--deterministic")
+        assert again[name] == once[name] and model_tensors(model) == right, "the same budget gave other bits"
+
     def compare(self, device, case, shape, code, mapped):
         model = self.path("m.kiln")
         want = self.plenty(case, shape, code)
@@ -280,8 +384,16 @@ class Runs:
                            - value) <= 100 * digits * abs(value), f"{metric} {seen[metric]}, not {value}"
 
 
-def read(name):
-    with open(name, encoding="utf-8") as file:
+def compare_tensors(found, right, digits):
+    assert set(found) == set(right), f"tensors {set(found) ^ set(right)}"
+    for name, values in right.items():
+        most = max(abs(x) for x in values)
+        apart = max(abs(x - y) for x, y in zip(values, found[name]))
+        assert len(values) == len(found[name]) and apart <= digits * most, f"{name} differs by {apart}"
+
+
+def read(name, how="r"):
+    with open(name, how, encoding=None if "b" in how else "utf-8") as file:
         return file.read()
 
 
@@ -291,6 +403,8 @@ def cases(runs):
     yield from ((runs.compare_clusters, case, shape) for case in KMEANS for shape in ("dense", "sparse"))
     yield from ((runs.compare_triples, case, shape) for case in SVD for shape in ("dense", "sparse"))
     yield from ((runs.compare_ranks, case, "sparse") for case in PAGERANK)
+    yield from ((runs.compare_factors, case, "sparse") for case in ALS)
+    yield from ((runs.compare_topics, case, "sparse") for case in TOPICS)
 
 
 def main(kiln, *devices):
@@ -307,9 +421,9 @@ def main(kiln, *devices):
                     continue
                 if compare == runs.compare_ranks and "*" in device:
                     continue  # members gather by columns, which a budget below X has no room for
-                if "cholesky" in case and (shape, code) != ("dense", "d"):
+                if compare == runs.compare and "cholesky" in case and (shape, code) != ("dense", "d"):
                     continue  # for which a budget that is smaller than X has no room
-                if "short" in ways and case not in (*SHORT, KMEANS[0], SVD[0]):
+                if "short" in ways and case not in (*SHORT, KMEANS[0], SVD[0], ALS[0], TOPICS[0], TOPICS[2]):
                     continue
                 named = {"short", shape, "f32" if code == "f" else "f64", "map" if mapped else "read"}
                 if all(way in named for way in ways):

@@ -45,6 +45,11 @@ set_tests_properties(cli_checkpoint PROPERTIES TIMEOUT 600)
 add_test(NAME cli_budgets COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/budget_test.py $<TARGET_FILE:kiln_cli>
   cpu opencl/dense/f64/map opencl/sparse/f32/read/short opencl:0.0*2/dense/f64/read/short opencl:0.0*2/sparse/f64/map/short)
 set_tests_properties(cli_budgets PROPERTIES TIMEOUT 1200)
+# What the process holds, seen from outside: sanitizers hold memory of their own.
+if(NOT KILN_SANITIZE)
+  add_test(NAME cli_held COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/held_test.py $<TARGET_FILE:kiln_cli>)
+  set_tests_properties(cli_held PROPERTIES TIMEOUT 600)
+endif()
 # As many runs as numbers of threads; ./test.sh long makes 20. Under sanitizers, whose findings are the same in each run, one.
 add_test(NAME cli_determinism COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/determinism_test.py $<TARGET_FILE:kiln_cli>
   --devices cpu,cpu*2 --runs $<IF:$<BOOL:${KILN_SANITIZE}>,1,4>)

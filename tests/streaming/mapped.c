@@ -489,6 +489,97 @@ static void sparse_memory_faults(void **state) {
 #define SPARSE_TEST(function) cmocka_unit_test_setup_teardown(function, make_npz, remove_npz)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_file, remove_file)
 
+/* ---------------------------------------------------------------------------------------- factors */
+
+enum { FACTORS = 3 };
+
+/* The factors of ratings: those of the file's entries. */
+static kiln_status factors_of(double A[ROWS * FACTORS], double B[COLS * FACTORS], const kiln_matrix *R) {
+    const kiln_als_options options = {.max_iterations = 3, .biases = 1, .seed = 4};
+    kiln_device *device = kiln_matrix_device(R);
+    kiln_matrix *a = NULL, *b = NULL;
+    kiln_status status = kiln_matrix_dense(&a, device, KILN_F64, ROWS, FACTORS, NULL);
+    if (status == KILN_OK) status = kiln_matrix_dense(&b, device, KILN_F64, COLS, FACTORS, NULL);
+    if (status == KILN_OK) status = kiln_als(a, b, R, &options, NULL);
+    if (status == KILN_OK) status = kiln_matrix_get(A, a);
+    if (status == KILN_OK) status = kiln_matrix_get(B, b);
+    kiln_matrix_free(a);
+    kiln_matrix_free(b);
+    return status;
+}
+
+static double right_A[ROWS * FACTORS], right_B[COLS * FACTORS], got_A[ROWS * FACTORS], got_B[COLS * FACTORS];
+
+static void expect_factors(void) {
+    kiln_device *cpu = cpu_device();
+    kiln_data *whole = open_npz(cpu, 0);
+    assert_int_equal(factors_of(right_A, right_B, kiln_data_X(whole)), KILN_OK);
+    kiln_data_free(whole);
+    kiln_device_close(cpu);
+}
+
+static void check_factors(void) {
+    for (int i = 0; i < ROWS * FACTORS; i++) assert_true(fabs(got_A[i] - right_A[i]) <= 1e-9);
+    for (int i = 0; i < COLS * FACTORS; i++) assert_true(fabs(got_B[i] - right_B[i]) <= 1e-9);
+}
+
+/* With a budget so small that the columns are sorted in several bands. */
+static void factors_with_little_memory(void **state) {
+    (void)state;
+    const kiln_device_options options = {.memory = 2 * (ROWS + COLS) * FACTORS * 8 + 200000};
+    kiln_device *cpu = NULL;
+    expect_factors();
+    assert_int_equal(kiln_device_open(&cpu, "cpu", &options), KILN_OK);
+    kiln_data *mapped = open_npz(cpu, 1);
+    assert_int_equal(factors_of(got_A, got_B, kiln_data_X(mapped)), KILN_OK);
+    check_factors();
+    kiln_data_free(mapped);
+    kiln_device_close(cpu);
+}
+
+/* Each call of the temporary file and of the data's fails in turn: an error, and no file is left. */
+static void factors_disk_faults(void **state) {
+    (void)state;
+    kiln_device *cpu = cpu_device();
+    kiln_data *mapped = open_npz(cpu, 1);
+    expect_factors();
+    for (const struct brutal_file_fault *fault = brutal_file_faults; fault->name; fault++) {
+        long n = 0;
+        for (bool fired = true; fired; n++) {
+            brutal_files_start(fault, n, false);
+            const kiln_status status = factors_of(got_A, got_B, kiln_data_X(mapped));
+            const bool mattered = brutal_files_mattered();
+            fired = brutal_files_stop();
+            if (!fired || fault->harmless) assert_int_equal(status, KILN_OK);
+            if (fired && mattered && !fault->harmless && status != KILN_OK)
+                assert_int_equal(status, KILN_ERR_IO);
+            if (status == KILN_OK) check_factors();
+        }
+        assert_true(n > 10);
+    }
+    kiln_data_free(mapped);
+    kiln_device_close(cpu);
+}
+
+static void factors_body(void *context) {
+    kiln_device *cpu = NULL;
+    kiln_data *data = NULL;
+    const kiln_read_options options = {.map = 1};
+    (void)context;
+    STEP(kiln_device_open(&cpu, "cpu", NULL));
+    STEP(kiln_data_read(&data, cpu, npz, &options));
+    STEP(factors_of(got_A, got_B, kiln_data_X(data)));
+    check_factors();
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+static void factors_memory_faults(void **state) {
+    (void)state;
+    expect_factors();
+    brutal_memory("factors of a file", 1, factors_body, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(on_the_cpu),
                                        TEST(with_little_memory),
@@ -503,6 +594,9 @@ int main(void) {
                                        SPARSE_TEST(sparse_that_changes),
                                        SPARSE_TEST(sparse_memory_faults),
                                        SPARSE_TEST(sparse_on_opencl),
+                                       SPARSE_TEST(factors_with_little_memory),
+                                       SPARSE_TEST(factors_disk_faults),
+                                       SPARSE_TEST(factors_memory_faults),
                                        TEST(on_opencl),
                                        TEST(on_opencl_with_little_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,10 @@ static kiln_status als_check(const kiln_matrix *A, const kiln_matrix *B, const k
                        (long long)kiln_matrix_cols(A) - (o->biases != 0), MOST - (o->biases != 0));
     TRY(ki_check_test(call, R, o->test));
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
+    if (o->solver == KILN_FACTOR_CCD && ki_lies_in_file(R)) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "%s: the solver ccd keeps what is left of R's entries in memory", call);
+        TRY(ki_hint("another kiln_als_options.solver, or leave --map out"));
+    }
 done:
     return status;
 }
@@ -130,7 +134,7 @@ static kiln_status look(struct als *s) {
     else
         TRY(ki_spread_take(&s->spread, s->R, sum));
     if (o->biases) s->mean = s->spread.mean;
-    TRY(ki_counts_take(&s->counts, &s->run.arena, s->R));
+    TRY(ki_counts_take(&s->counts, &s->run.arena, s->R, s->transposed));
     if (!ki_option_stands(o, &ki_algorithm_als, "l2"))
         o->l2 = o->counted ? COUNTED * s->spread.deviation
                            : ki_factor_penalty(&s->counts, nnz, s->spread.deviation);
@@ -184,13 +188,23 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
     return kiln_gram(s->gram, NULL, other, NULL, NULL);
 }
 
+/* Of B, without a pass over R's columns. */
+static kiln_status penalty_of_columns(double *penalty, const struct als *s) {
+    const struct ki_balance *balance = &s->balance;
+    kiln_status status;
+    TRY(kiln_gram_diagonal(balance->squares, s->B, balance->columns));
+    TRY(ki_vector_get(balance->b, balance->squares));
+    *penalty = 0;
+    for (int64_t k = 0; k < kiln_matrix_cols(s->B); k++) *penalty += s->options.l2 / 2 * balance->b[k];
+done:
+    return status;
+}
+
 static kiln_status als_measure(struct als *s) {
     kiln_status status;
     kiln_factor_rows rows;
     double fit, penalty, error;
-    const kiln_factor_rows columns = {
-        .R = s->transposed, .B = s->A, .l2 = s->options.l2, .counted = s->options.counted};
-    TRY(kiln_factor_loss(&penalty, &columns, s->B, KILN_FACTOR_PENALTY));
+    TRY(penalty_of_columns(&penalty, s));
     TRY(problem(&rows, s, s->R, s->B));
     TRY(kiln_factor_loss(&fit, &rows, s->A, KILN_FACTOR_FIT | KILN_FACTOR_PENALTY));
     s->objective = fit + penalty;
@@ -230,7 +244,7 @@ done:
 }
 
 static kiln_status als_iterate(struct als *s) {
-    enum { OF_START = 2, OF_SWEEP = 4 }; /* passes over R */
+    enum { OF_START = 1, OF_SWEEP = 3 }; /* passes over R */
     struct ki_run *run = &s->run;
     const struct ki_state state[] = {{"A", .matrix = &s->A},
                                      {"B", .matrix = &s->B},

@@ -103,12 +103,12 @@ done:
 }
 
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X) {
-    struct ki_each each = {.run = take, .made = !ki_in_processes(X), .sums = 1};
+    struct ki_each each = {.run = take, .made = !ki_lies_apart(X), .sums = 1};
     kiln_matrix *made = NULL;
     kiln_status status;
     snprintf(each.call, sizeof each.call, "%s", call);
     TRY(ki_each_run(&made, sum, &each, X));
-    if (!made) TRY(ki_processes_transposed(&made, X));
+    if (!made) TRY(ki_transposed_apart(&made, X));
     *T = made;
 done:
     return status;

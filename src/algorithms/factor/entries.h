@@ -22,7 +22,7 @@ kiln_status ki_entries_matrix(kiln_matrix **X, const struct ki_host_entries *ent
 kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *call, int64_t row,
                              bool counts);
 /* *T = X^T, on X's device, and the sum of X's entries; ERR_DATA, as an error of `call`, where one is not
- * finite. Of an X whose rows lie in processes T's rows do, too. */
+ * finite. Of an X whose rows lie in processes or in a file T's rows do, too. */
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
 /* The sum alone. */
 kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X);

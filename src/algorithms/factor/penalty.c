@@ -9,21 +9,41 @@
 #define NOTHING 0.01  /* the share of what is to be explained that counts as none of it */
 #define SMALLEST 1e-3 /* deviation, relative to the mean: equal entries have none */
 
-kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, const kiln_matrix *R) {
+static kiln_status count_rows(double *to, const kiln_matrix *R) {
+    const int64_t m = kiln_matrix_rows(R);
+    int64_t *start = ki_alloc((size_t)(m + 1) * sizeof *start);
+    kiln_status status;
+    if (!start) return ki_fail_nomem((size_t)(m + 1) * sizeof *start, "the entries of rows");
+    TRY(kiln_matrix_get_csr(start, NULL, NULL, R));
+    for (int64_t u = 0; u < m; u++) to[u] = (double)(start[u + 1] - start[u]);
+done:
+    ki_free(start);
+    return status;
+}
+
+static kiln_status count_columns(double *to, const kiln_matrix *R) {
+    kiln_matrix *ones = NULL;
+    kiln_status status;
+    TRY(kiln_matrix_like(&ones, R, KILN_TYPE_DEFAULT, NULL));
+    TRY(ki_entries_times(to, KILN_TRANSPOSED, ones, NULL));
+done:
+    kiln_matrix_free(ones);
+    return status;
+}
+
+kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, const kiln_matrix *R,
+                           const kiln_matrix *transposed) {
     const int64_t m = kiln_matrix_rows(R), n = kiln_matrix_cols(R);
-    struct ki_arena own = {0};
-    kiln_matrix *N = NULL;
     kiln_status status;
     counts->row = ki_arena_reals(arena, m);
     counts->column = ki_arena_reals(arena, n);
     TRY(arena->status);
-    TRY(ki_arena_take(&own, &N, kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL)));
-    TRY(ki_entries_times(counts->row, KILN_PLAIN, N, NULL));
-    TRY(ki_entries_times(counts->column, KILN_TRANSPOSED, N, NULL));
+    TRY(count_rows(counts->row, R));
+    TRY(transposed ? count_rows(counts->column, transposed) : count_columns(counts->column, R));
     for (int64_t u = 0; u < m; u++) counts->rows += counts->row[u] > 0;
     for (int64_t i = 0; i < n; i++) counts->columns += counts->column[i] > 0;
 done:
-    return ki_arena_free(&own, status);
+    return status;
 }
 
 kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum) {

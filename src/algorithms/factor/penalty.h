@@ -9,7 +9,9 @@ struct ki_counts {
     double *row, *column;
     int64_t rows, columns; /* that have entries */
 };
-kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, const kiln_matrix *R);
+/* transposed: R^T, or NULL where there is none; columns are counted by a product then. */
+kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, const kiln_matrix *R,
+                           const kiln_matrix *transposed);
 
 /* What R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of
  * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2. */

@@ -39,7 +39,7 @@ static kiln_status check_prior(const char *name, double value) {
                    value);
 }
 
-static kiln_status check_online(const kiln_lda_options *o) {
+static kiln_status check_online(const kiln_lda_options *o, const kiln_matrix *X) {
     if (o->batch < 0)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_lda_options.batch is %lld, but must not be negative",
                        (long long)o->batch);
@@ -54,6 +54,11 @@ static kiln_status check_online(const kiln_lda_options *o) {
                 "kiln_lda_options.learn_alpha and kiln_lda_options.batch exclude each other");
         return ki_hint("alpha is learned from all documents: leave out one of the two");
     }
+    if (o->batch > 0 && ki_lies_in_file(X)) {
+        ki_fail(KILN_ERR_UNSUPPORTED,
+                "kiln_lda_options.batch takes documents in any order, and X lies in a file");
+        return ki_hint("leave it out, or read X into memory");
+    }
     return KILN_OK;
 }
 
@@ -64,7 +69,7 @@ static kiln_status lda_check(const kiln_matrix *A, const kiln_matrix *B, const k
     TRY(ki_topics_check(call, A, B, X, o->test));
     TRY(check_prior("alpha", o->alpha));
     TRY(check_prior("eta", o->eta));
-    TRY(check_online(o));
+    TRY(check_online(o, X));
     if (o->alphas) TRY(ki_check_matrix(call, "alphas", o->alphas, X, 1, kiln_matrix_cols(A)));
     if (o->steps < 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: steps is %lld", call, (long long)o->steps);
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));

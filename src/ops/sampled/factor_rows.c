@@ -9,6 +9,7 @@
 #include "core/sized.h"
 #include "core/threads.h"
 #include "pass/group.h"
+#include "pass/roles.h"
 
 enum { MOST = 1024, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8, TILE_BYTES = 192 << 10 };
 
@@ -31,7 +32,6 @@ static kiln_status check(const char *call, const kiln_factor_rows *rows, const k
     kiln_status status;
     const kiln_matrix *R = rows->R;
     if (!R || R->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be sparse", call);
-    TRY(ki_check_operand(call, "R", R, R));
     TRY(ki_check_operand(call, "A", A, R));
     TRY(ki_check_dense(call, "A", A, R, R->rows, A->cols));
     if (A->cols < 1 || A->cols > MOST || (rows->biases && A->cols < 2))
@@ -102,18 +102,20 @@ static const struct ki_rules solve_table = KI_RULES(struct ki_factor_rows, given
 static const struct ki_rules loss_table =
     KI_RULES(struct ki_factor_rows, given.R, offsetof(struct ki_factor_rows, loss), loss_rules);
 
-static kiln_status run_single(const void *of) {
+/* Where R and the factors are on the device. */
+static kiln_status run_there(const void *of) {
     struct ki_factor_rows own = *(const struct ki_factor_rows *)of, *rows = &own;
-    kiln_device *device = rows->A->device;
-    const struct ki_operand operands[] = {
-        {rows->given.R, false}, {rows->given.B, false}, {rows->given.gram, false}, {rows->A, !rows->loss}};
-    enum { COUNT = sizeof operands / sizeof *operands };
+    if (rows->loss) *rows->loss = 0;
     if (rows->A->rows == 0) return KILN_OK;
-    kiln_status status = ki_operands_hold(device, operands, COUNT);
-    if (status != KILN_OK) return status;
-    status = ki_on_cpu(device) ? run_cpu(rows) : ki_factor_rows_gpu(rows);
-    ki_operands_release(device, operands, COUNT);
-    return status;
+    return ki_on_cpu(rows->A->device) ? run_cpu(rows) : ki_factor_rows_gpu(rows);
+}
+
+static kiln_status run_single(const void *of) {
+    const struct ki_factor_rows *rows = of;
+    return ki_run_single(&(struct ki_single){.rules = rows->loss ? &loss_table : &solve_table,
+                                             .whole = rows,
+                                             .sums = rows->loss != NULL,
+                                             .run = run_there});
 }
 
 static kiln_status run(const struct ki_factor_rows *rows) {

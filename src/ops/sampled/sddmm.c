@@ -11,6 +11,7 @@
 #include "ops/sampled/half.h"
 #include "pass/combine.h"
 #include "pass/group.h"
+#include "pass/roles.h"
 
 static kiln_status check_factors(const char *call, const kiln_sample *own) {
     const kiln_matrix *S = own->S;
@@ -34,7 +35,6 @@ static kiln_status check_sample(const char *call, kiln_sample *own, const kiln_s
     if (own->kind < KILN_SAMPLE_PRODUCT || own->kind > KILN_SAMPLE_RESIDUAL)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no kind of sample has the number %d", call, (int)own->kind);
     if (!S || S->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be a CSR matrix", call);
-    TRY(ki_check_operand(call, "S", S, S));
     if (!(own->floor >= 0) || isinf(own->floor))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: floor is %g, but must be a finite number of 0 or more", call,
                        own->floor);
@@ -50,6 +50,7 @@ static kiln_status check_halves(const char *call, kiln_sample *own, const kiln_s
     if (!A || !B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A or B is NULL", call);
     TRY(check_sample(call, own, sample));
     const kiln_matrix *S = own->S;
+    TRY(ki_check_operand(call, "S", S, S));
     TRY(ki_check_single(call, S->device));
     if (own->A || own->B)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: sample names factors, but must leave A and B NULL", call);
@@ -81,9 +82,10 @@ static struct ki_sampled factors_of(const kiln_sample *own) {
         .kind = own->kind, .S = own->S, .k = own->A->cols, .floor = own->floor, .A = own->A, .B = own->B};
 }
 
-/* P may be S itself, or have its structure. */
+/* P may be S itself, or have its structure; all of it has to be there. */
 static kiln_status check_sampled(const char *call, const kiln_matrix *P, const kiln_matrix *S) {
-    if (!P || P == S) return KILN_OK;
+    const kiln_status status = P ? ki_check_operand(call, "S", S, S) : KILN_OK;
+    if (!P || P == S || status != KILN_OK) return status;
     if (P->type != S->type)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: P is %s, but S is %s", call, ki_type_name(P->type),
                        ki_type_name(S->type));
@@ -114,21 +116,16 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_sampled, S, offsetof(struct ki_sampled, sum), rules);
 
-/* Fills in S, by rows or by columns, and runs. All operands are checked. */
-static kiln_status run_single(const void *of) {
+/* Fills in S, by rows or by columns, and runs. All operands are on the device. */
+static kiln_status run_there(const void *of) {
     struct ki_sampled own = *(const struct ki_sampled *)of, *sampled = &own;
     const kiln_matrix *S = own.S;
     kiln_device *device = S->device;
-    kiln_status status;
-    bool held = false;
-    const struct ki_operand operands[] = {{S, false},          {sampled->A, false}, {sampled->B, false},
-                                          {sampled->Z, false}, {sampled->P, true},  {sampled->Y, true}};
+    kiln_status status = KILN_OK;
     sampled->rows = sampled->by_columns ? S->cols : S->rows;
     sampled->nnz = S->nnz;
     if (!sampled->halves) sampled->k = sampled->B->cols;
     if (sampled->Y && !sampled->Z) sampled->beta = 0;
-    TRY(ki_operands_hold(device, operands, 6));
-    held = true;
     struct ki_columns from = {&S->row_start, &S->col, &S->values, .long_starts = true};
     if (sampled->by_columns && S->nnz > 0) TRY(ki_columns_get(&from, S, KI_COLUMNS_ANY));
     sampled->start = from.start;
@@ -142,8 +139,30 @@ static kiln_status run_single(const void *of) {
     if (S->nnz > 0)
         TRY(ki_on_cpu(device) ? sampled_cpu(sampled, S) : ki_sampled_gpu(sampled, S, sampled->plan));
 done:
-    if (held) ki_operands_release(device, operands, 6);
     return status;
+}
+
+/* With S whole: beside P, which has as many numbers; of half precision, whose rows are no matrix's; and of a
+ * plain product, whose caller has passes for an S that does not fit. */
+static kiln_status run_whole(const struct ki_sampled *sampled) {
+    const struct ki_operand operands[] = {{sampled->S, false}, {sampled->A, false}, {sampled->B, false},
+                                          {sampled->Z, false}, {sampled->P, true},  {sampled->Y, true}};
+    kiln_device *device = sampled->S->device;
+    kiln_status status = ki_operands_hold(device, operands, 6);
+    if (status != KILN_OK) return status;
+    status = run_there(sampled);
+    ki_operands_release(device, operands, 6);
+    return status;
+}
+
+static kiln_status run_single(const void *of) {
+    const struct ki_sampled *sampled = of;
+    if (sampled->P || sampled->halves || !sampled->A) return run_whole(sampled);
+    return ki_run_single(&(struct ki_single){.rules = &table,
+                                             .kind = sampled->by_columns,
+                                             .whole = sampled,
+                                             .sums = sampled->sum != NULL,
+                                             .run = run_there});
 }
 
 /* What is written into S itself is written by the first member, as the others' slices of S are what it was;

@@ -1,0 +1,28 @@
+/* A sparse matrix that is made row by row and lies in a temporary file: for what is made of a matrix in a
+ * file, which need not fit into memory either. The file has no name from the beginning on, so that nothing
+ * is left of it whatever happens. */
+#ifndef KI_SPILL_H
+#define KI_SPILL_H
+
+#include "core/file.h"
+
+struct ki_spill {
+    struct ki_file *file;
+    kiln_type type;
+    int64_t rows, cols;
+    int64_t *row_start; /* rows + 1 */
+    int64_t row;        /* that comes next */
+};
+
+/* For rows x cols with at most `entries` entries. ERR_IO where no such file can be made. free accepts what is
+ * zeroed. */
+kiln_status ki_spill_begin(struct ki_spill *spill, kiln_type type, int64_t rows, int64_t cols,
+                           int64_t entries);
+/* The next rows: start counts from any entry, whose column and value are the first. */
+kiln_status ki_spill_rows(struct ki_spill *spill, int64_t rows, const int64_t *start, const int32_t *col,
+                          const void *values);
+/* All rows are there: *A has the file, whose size the user of the device is told. */
+kiln_status ki_spill_end(kiln_matrix **A, struct ki_spill *spill, kiln_device *device);
+void ki_spill_free(struct ki_spill *spill);
+
+#endif

@@ -1,0 +1,110 @@
+"""What a process holds while its data lie in a file ten times as large as its budget: looked at from outside,
+in /proc, and compared with what the tool says of itself; --strict ends in an error where the budget is too
+small.
+
+usage: held_test.py KILN
+"""
+
+import array
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+from budget_test import npy, npz, write
+
+ROWS, COLUMNS, REPEATED = 100_000, 200, 50  # dense: 160 MB
+VERTICES, LINKS, LISTS = 13_000, 1_000, 100  # sparse: 156 MB, as many different rows
+TENTH, OVER, ALIKE = 0.1, 1.05, 0.95  # the tool looks before it prints, and the test a little before the end
+VERBS = (
+    ("linreg", "dense.npy", "--target-file", "number.npy"),
+    ("logreg", "dense.npy", "--target-file", "class.npy", "--l2", "1"),
+    ("kmeans", "dense.npy", "-k", "4", "--init", "random", "--max-iterations", "4"),
+    ("pagerank", "links.npz", "--max-iterations", "4"),
+    ("hits", "links.npz", "--max-iterations", "4"),
+    ("als", "links.npz", "--factors", "3", "--max-iterations", "2"),
+    ("gap", "links.npz", "--topics", "3", "--max-iterations", "2"),
+    ("lda", "links.npz", "--topics", "3", "--max-iterations", "2"),
+)
+
+
+def make(folder):
+    dice = random.Random(6)
+    block = array.array("d", [dice.gauss(0, 1) for _ in range(ROWS // REPEATED * COLUMNS)])
+    with open(os.path.join(folder, "dense.npy"), "wb") as out:
+        out.write(npy([], "d", ROWS, COLUMNS))
+        for _ in range(REPEATED):
+            block.tofile(out)
+    sums = [sum(block[i:i + 20]) for i in range(0, len(block), COLUMNS)] * REPEATED
+    write(os.path.join(folder, "number.npy"), npy([x + dice.gauss(0, 1) for x in sums], "d", ROWS))
+    write(os.path.join(folder, "class.npy"), npy([float(x + dice.gauss(0, 1) > 0) for x in sums], "d", ROWS))
+    lists = [sorted(dice.sample(range(VERTICES), LINKS)) for _ in range(LISTS)]
+    columns = array.array("i")
+    for i in range(VERTICES):
+        columns.extend(lists[i % LISTS])
+    values = array.array("d", [1.0, 2.0, 3.0, 4.0]) * (len(columns) // 4)
+    npz(os.path.join(folder, "links.npz"), values, columns, range(0, len(columns) + 1, LINKS), "d", VERTICES)
+
+
+def peak_of(process):
+    """Bytes that a running process has held at most so far; 0 where it has ended."""
+    try:
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+            return max((int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:")), default=0)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def run(*command):
+    """The exit code, output and errors, and the peak as seen from outside."""
+    peak = 0
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        with subprocess.Popen(command, stdout=out, stderr=errors) as process:
+            while process.poll() is None:
+                peak = max(peak, peak_of(process))
+                time.sleep(0.002)
+        out.seek(0)
+        errors.seek(0)
+        return process.returncode, out.read(), errors.read(), peak
+
+
+def check(kiln, folder, verb, name, *options):
+    options = [os.path.join(folder, word) if word.endswith(".npy") else word for word in options]
+    data = os.path.join(folder, name)
+    budget = int(TENTH * os.path.getsize(data))
+    command = [kiln, verb, data, *options, "--map", "--device", "cpu", "--threads", "2", "--json"]
+    code, out, errors, peak = run(*command, "--memory", str(budget))
+    assert code == 0, f"exit {code}: {errors[-300:]}"
+    assert "stays in its file and goes by in panels" in errors, f"nothing said of X: {errors[:300]}"
+    memory = json.loads(out)["memory"]
+    told = memory["process_peak"]
+    assert 0 < peak <= OVER * budget and told <= OVER * budget, f"{peak}, told {told}, budget {budget}"
+    assert told >= ALIKE * peak, f"{peak} seen, {told} told"
+    assert memory["peak"] <= memory["budget"] == budget and memory["panels"] > 10, f"{memory}"
+    print(f"pass {verb}: {peak / 1e6:.1f} MB, {told / 1e6:.1f} told, of {budget / 1e6:.1f}")
+
+
+def check_strict(kiln, folder):
+    """A process is larger than a budget of 4 MB, if not by much."""
+    data, target = os.path.join(folder, "dense.npy"), os.path.join(folder, "number.npy")
+    command = [kiln, "linreg", data, "--target-file", target, "--map", "--device", "cpu", "--threads", "2"]
+    for budget, strict, wanted in (("4M", False, 0), ("4M", True, 6), ("64M", True, 0)):
+        code, _, errors, _ = run(*command, "-q", "--memory", budget, *(["--strict"] if strict else []))
+        assert code == wanted, f"{budget}, strict {strict}: exit {code}, {errors[-300:]}"
+        assert ("more than 5 % over the budget" in errors) == (wanted == 6), errors
+    print("pass --strict")
+
+
+def main(kiln):
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        for case in VERBS:
+            check(kiln, folder, *case)
+        check_strict(kiln, folder)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
