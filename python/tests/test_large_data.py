@@ -80,3 +80,22 @@ def test_factors_of_a_file(tmp_path, where, options):
         np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=0, atol=1e-7)
     seen = device.statistics()
     assert seen["panels"] > 10 and seen["memory_peak"] <= budget
+
+
+@pytest.mark.parametrize("model", [
+    kiln.LatentDirichletAllocation(2, max_iter=3, random_state=1, learning_method="batch"),
+    kiln.NMF(2, max_iter=3, random_state=1, beta_loss="kullback-leibler", solver="mu", init="random"),
+])
+def test_topics_of_a_file(tmp_path, model):
+    counts = sp.random(2000, 1500, 0.15, format="csr", random_state=2,
+                       data_rvs=lambda n: 1 + np.floor(5 * rng.random(n)))
+    sp.save_npz(tmp_path / "X.npz", counts, compressed=False)
+    budget = (counts.data.nbytes + counts.indices.nbytes) // 10
+    device = kiln.Device("cpu", memory=budget)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        want = model.set_params(device="cpu").fit(counts).components_
+        got = model.set_params(device="auto").fit(kiln.matrix(tmp_path / "X.npz", device)).components_
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * np.abs(want).max())
+    seen = device.statistics()
+    assert seen["panels"] > 10 and seen["memory_peak"] <= budget
