@@ -23,26 +23,25 @@ struct decomposition {
     kiln_svd_options options;
 };
 
-/* WANTED is where an option's value goes. NO_RANGE is of an option without choices, default and range. */
 #define WANTED(field) .offset = offsetof(struct decompose_wanted, field)
-#define NO_RANGE NULL, NULL, 0, 0
 
+/* clang-format off */
 const struct option decompose_options[DECOMPOSE_OPTIONS] = {
-    {"components", 'k', OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, NULL, 1, 65536,
-     "So many of the largest singular values; no more than the data have rows or columns. Without it 10, or "
-     "as many as there are.",
-     WANTED(components)},
-    {"coordinates", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NO_RANGE,
-     "Write a line for each row of the data as CSV: its coordinates, a row of U diag(s). - is standard "
-     "output.",
-     WANTED(coordinates)},
-    {"vectors", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NO_RANGE,
-     "Write a line for each column of the data as CSV: its name and its numbers in the right singular "
-     "vectors, a row of V. - is standard output.",
-     WANTED(vectors)},
-    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NO_RANGE,
-     "Draw the rows' first two coordinates to FILE, as SVG or PNG.", WANTED(plot)},
+    {.name = "components", .letter = 'k', .kind = OPTION_INTEGER, .group = GROUP_MODEL, .value = "K",
+     .least = 1, .most = 65536, WANTED(components),
+     .help = "So many of the largest singular values; no more than the data have rows or columns. Without "
+             "it 10, or as many as there are."},
+    {.name = "coordinates", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     WANTED(coordinates),
+     .help = "Write a line for each row of the data as CSV: its coordinates, a row of U diag(s). - is "
+             "standard output."},
+    {.name = "vectors", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE", WANTED(vectors),
+     .help = "Write a line for each column of the data as CSV: its name and its numbers in the right "
+             "singular vectors, a row of V. - is standard output."},
+    {.name = "plot", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE", WANTED(plot),
+     .help = "Draw the rows' first two coordinates to FILE, as SVG or PNG."},
 };
+/* clang-format on */
 
 static const struct decompose_wanted *wanted_of(const struct solving *s) {
     return s->own;

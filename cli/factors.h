@@ -50,27 +50,33 @@ void factors_free(struct solving *s);
     }
 
 /* clang-format off */
+/* clang-format off */
 #define FACTORS_OPTIONS                                                                                      \
-    {"factors", 0, OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, standard_components, 1, 1023,                  \
-     "Numbers for each row and column.", .offset = offsetof(struct factors_wanted, factors)},                \
-    {"test-fraction", 0, OPTION_REAL, GROUP_MODEL, 0, "SHARE", NULL, "0", 0, 0.9,                            \
-     "Hold this share of the entries out, chosen by --seed, and report the error there (for an "             \
-     "implicit model, how well they are ranked).",                                                           \
-     .offset = offsetof(struct factors_wanted, test_fraction)},                                              \
-    {"recommendations", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,                         \
-     "Write the best new columns of each row: row, column and score, separated by tabs. - is standard "      \
-     "output.",                                                                                              \
-     .offset = offsetof(struct factors_wanted, recommendations)},                                            \
-    {"factors-out", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE.npz", NULL, NULL, 0, 0,                         \
-     "Write the factors for numpy.load: A of the rows, B of the columns (the last column of each its "       \
-     "biases, if there are any), settings, and rows and columns, the names as JSON.",                        \
-     .offset = offsetof(struct factors_wanted, factors_out)},                                                \
-    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,                                    \
-     "Draw the objective, and with --test-fraction the error on what is held out, by iteration to FILE, "    \
-     "as SVG or PNG. - is standard output.",                                                                 \
-     .offset = offsetof(struct factors_wanted, plot)},                                                       \
-    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "N", NULL, "10", 1, 100000,                                  \
-     "With --recommendations: so many for each row.", .offset = offsetof(struct factors_wanted, top)}
+    {.name = "factors", .kind = OPTION_INTEGER, .group = GROUP_MODEL, .value = "K",                          \
+         .standard = standard_components, .least = 1, .most = 1023,                                          \
+         .offset = offsetof(struct factors_wanted, factors),                                                 \
+         .help = "Numbers for each row and column."},                                                        \
+    {.name = "test-fraction", .kind = OPTION_REAL, .group = GROUP_MODEL, .value = "SHARE",                   \
+         .standard = "0", .least = 0, .most = 0.9, .offset = offsetof(struct factors_wanted, test_fraction), \
+         .help = "Hold this share of the entries out, chosen by --seed, and report the error there "         \
+                 "(for an implicit model, how well they are ranked)."},                                      \
+    {.name = "recommendations", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",               \
+         .offset = offsetof(struct factors_wanted, recommendations),                                         \
+         .help = "Write the best new columns of each row: row, column and score, separated by tabs. "        \
+                 "- is standard output."},                                                                   \
+    {.name = "factors-out", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE.npz",               \
+         .offset = offsetof(struct factors_wanted, factors_out),                                             \
+         .help = "Write the factors for numpy.load: A of the rows, B of the columns (the last column "       \
+                 "of each its biases, if there are any), settings, and rows and columns, the names "         \
+                 "as JSON."},                                                                                \
+    {.name = "plot", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",                          \
+         .offset = offsetof(struct factors_wanted, plot),                                                    \
+         .help = "Draw the objective, and with --test-fraction the error on what is held out, by "           \
+                 "iteration to FILE, as SVG or PNG. - is standard output."},                                 \
+    {.name = "top", .kind = OPTION_INTEGER, .group = GROUP_OUTPUT, .value = "N", .standard = "10",           \
+         .least = 1, .most = 100000, .offset = offsetof(struct factors_wanted, top),                         \
+         .help = "With --recommendations: so many for each row."}
+/* clang-format on */
 /* clang-format on */
 
 #define FACTORS_DATA                                                                                         \

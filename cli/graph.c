@@ -53,8 +53,7 @@ int graph_check_format(struct solving *s) {
     if (format != KILN_FILE_LIBSVM || (given && strcmp(given, "auto") != 0)) return 0;
     return fail_with(KILN_ERR_DATA, READING,
                      "--format edges for lines of two vertices and perhaps a weight; --format libsvm if each "
-                     "line is the row "
-                     "of a matrix",
+                     "line is the row of a matrix",
                      "%s does not look like a list of links, but like rows of numbers",
                      strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
 }

@@ -14,19 +14,22 @@ struct wanted {
     const char *architectures, *programs, *backend;
 };
 
+/* clang-format off */
 const struct option kernels_options[KERNELS_OPTIONS] = {
-    {"arch", 0, OPTION_TEXT, GROUP_DEVICE, 0, "LIST", NULL,
-     "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120,compute_75", 0, 0,
-     "build: the GPUs' architectures, sm_90 for compute capability 9.0, compute_90 for PTX that this one and "
-     "later ones take, separated by commas.",
-     .offset = offsetof(struct wanted, architectures)},
-    {"programs", 0, OPTION_PATH, GROUP_DATA, 0, "FILE", NULL, NULL, 0, 0,
-     "build: what to build, as kiln kernels list writes it; a line 'usual' stands for what serves most "
-     "work, which is built without this option.",
-     .offset = offsetof(struct wanted, programs)},
-    {"backend", 0, OPTION_CHOICE, GROUP_DEVICE, 0, "NAME", "cuda|opencl", "cuda", 0, 0,
-     "list: of which backend.", .offset = offsetof(struct wanted, backend)},
+    {.name = "arch", .kind = OPTION_TEXT, .group = GROUP_DEVICE, .value = "LIST",
+     .standard = "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120,compute_75",
+     .offset = offsetof(struct wanted, architectures),
+     .help = "build: the GPUs' architectures, sm_90 for compute capability 9.0, compute_90 for PTX that "
+             "this one and later ones take, separated by commas."},
+    {.name = "programs", .kind = OPTION_PATH, .group = GROUP_DATA, .value = "FILE",
+     .offset = offsetof(struct wanted, programs),
+     .help = "build: what to build, as kiln kernels list writes it; a line 'usual' stands for what serves "
+             "most work, which is built without this option."},
+    {.name = "backend", .kind = OPTION_CHOICE, .group = GROUP_DEVICE, .value = "NAME",
+     .choices = "cuda|opencl", .standard = "cuda", .offset = offsetof(struct wanted, backend),
+     .help = "list: of which backend."},
 };
+/* clang-format on */
 
 /* The file's text, for free. */
 static int read_programs(char **text, const char *path) {

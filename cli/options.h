@@ -127,11 +127,10 @@ struct option {
     char letter; /* '\0' = none */
     enum option_kind kind;
     enum option_group group;
-    unsigned verbs;      /* VERB_BITs */
-    const char *value;   /* what help calls its value */
-    const char *choices; /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
-    /* The default, as help shows it, and where verbs have others these: "0; logreg 1"; NULL: none. */
-    const char *standard;
+    unsigned verbs;       /* VERB_BITs */
+    const char *value;    /* what help calls its value */
+    const char *choices;  /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
+    const char *standard; /* the default, as help shows it; verbs with another have a row; NULL: none */
     double least, most;
     const char *help;
     size_t offset; /* in its place */

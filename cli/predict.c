@@ -49,8 +49,7 @@ static int check_settings(const struct run *run, const struct prediction *p) {
     const char *file = json_string_value(json_object_get(used, "offset_file"));
     if (file && !settings->offset && !settings->offset_file) {
         say_error("kiln: warning: the model was trained with an offset (--offset-file %s), and these "
-                  "predictions are "
-                  "for offset 0",
+                  "predictions are for offset 0",
                   file);
         say_error("hint: --offset COLUMN or --offset-file FILE names that of these rows");
     }

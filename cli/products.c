@@ -183,18 +183,22 @@ int verb_mmchain(struct run *run) {
     return end(&p, code);
 }
 
+/* clang-format off */
 const struct option mmchain_options[MMCHAIN_OPTIONS] = {
-    {"v", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
-     "A number for each row of X, or a column for each of y; without it ones.",
-     .offset = offsetof(struct mmchain_wanted, v)},
-    {"z", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
-     "What is added, beta times: as long as X has columns, with as many columns as y.",
-     .offset = offsetof(struct mmchain_wanted, z)},
-    {"alpha", 0, OPTION_REAL, GROUP_MODEL, 0, "NUMBER", NULL, "1", -INFINITY, INFINITY,
-     "The factor of the product.", .offset = offsetof(struct mmchain_wanted, alpha)},
-    {"beta", 0, OPTION_REAL, GROUP_MODEL, 0, "NUMBER", NULL, "1", -INFINITY, INFINITY,
-     "The factor of z, with --z.", .offset = offsetof(struct mmchain_wanted, beta)},
+    {.name = "v", .kind = OPTION_PATH, .group = GROUP_MODEL, .value = "FILE",
+     .offset = offsetof(struct mmchain_wanted, v),
+     .help = "A number for each row of X, or a column for each of y; without it ones."},
+    {.name = "z", .kind = OPTION_PATH, .group = GROUP_MODEL, .value = "FILE",
+     .offset = offsetof(struct mmchain_wanted, z),
+     .help = "What is added, beta times: as long as X has columns, with as many columns as y."},
+    {.name = "alpha", .kind = OPTION_REAL, .group = GROUP_MODEL, .value = "NUMBER", .standard = "1",
+     .least = -INFINITY, .most = INFINITY, .offset = offsetof(struct mmchain_wanted, alpha),
+     .help = "The factor of the product."},
+    {.name = "beta", .kind = OPTION_REAL, .group = GROUP_MODEL, .value = "NUMBER", .standard = "1",
+     .least = -INFINITY, .most = INFINITY, .offset = offsetof(struct mmchain_wanted, beta),
+     .help = "The factor of z, with --z."},
 };
+/* clang-format on */
 
 /* ---------------------------------------------------------------------------------------------- sddmm */
 
@@ -256,15 +260,18 @@ int verb_sddmm(struct run *run) {
     return end(&p, code);
 }
 
+/* clang-format off */
 const struct option sddmm_options[SDDMM_OPTIONS] = {
-    {"kind", 0, OPTION_CHOICE, GROUP_MODEL, 0, "KIND", "product|times|quotient|residual", "product", 0, 0,
-     "What becomes of an entry s and the product d = a_i . b_j at its place: d, s d (the SDDMM paper's), s / "
-     "d, "
-     "or s - d. The sum that is told is that of d^2, s d^2, s log d, or (s - d)^2.",
-     .offset = offsetof(struct sddmm_wanted, kind)},
-    {"alpha", 0, OPTION_REAL, GROUP_MODEL, 0, "NUMBER", NULL, "1", -INFINITY, INFINITY,
-     "The factor of what is written; the sum is without it.", .offset = offsetof(struct sddmm_wanted, alpha)},
-    {"floor", 0, OPTION_POSITIVE, GROUP_MODEL, 0, "NUMBER", NULL, NULL, 0, INFINITY,
-     "Of --kind quotient: a smaller product counts as this (1e-290; of f32 1e-30).",
-     .offset = offsetof(struct sddmm_wanted, floor)},
+    {.name = "kind", .kind = OPTION_CHOICE, .group = GROUP_MODEL, .value = "KIND",
+     .choices = "product|times|quotient|residual", .standard = "product",
+     .offset = offsetof(struct sddmm_wanted, kind),
+     .help = "What becomes of an entry s and the product d = a_i . b_j at its place: d, s d (the SDDMM "
+             "paper's), s / d, or s - d. The sum that is told is that of d^2, s d^2, s log d, or (s - d)^2."},
+    {.name = "alpha", .kind = OPTION_REAL, .group = GROUP_MODEL, .value = "NUMBER", .standard = "1",
+     .least = -INFINITY, .most = INFINITY, .offset = offsetof(struct sddmm_wanted, alpha),
+     .help = "The factor of what is written; the sum is without it."},
+    {.name = "floor", .kind = OPTION_POSITIVE, .group = GROUP_MODEL, .value = "NUMBER", .least = 0,
+     .most = INFINITY, .offset = offsetof(struct sddmm_wanted, floor),
+     .help = "Of --kind quotient: a smaller product counts as this (1e-290; of f32 1e-30)."},
 };
+/* clang-format on */

@@ -282,28 +282,33 @@ int verb_recommend(struct run *run) {
     return code;
 }
 
+/* clang-format off */
 const struct option recommend_options[RECOMMEND_OPTIONS] = {
-    {"user", 0, OPTION_TEXT, GROUP_MODEL, 0, "ID", NULL, NULL, 0, 0,
-     "The user, as the ratings call them; without names the row's number from 1.",
-     .offset = offsetof(struct recommend_wanted, user)},
-    {"item", 0, OPTION_TEXT, GROUP_MODEL, 0, "ID", NULL, NULL, 0, 0,
-     "Find the items that are most like this one: those whose factors point its way.",
-     .offset = offsetof(struct recommend_wanted, item)},
-    {"exclude", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
-     "Leave these items out for all users: one on each line, as the ratings call them.",
-     .offset = offsetof(struct recommend_wanted, exclude)},
-    {"only", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
-     "Choose among these items alone: one on each line.", .offset = offsetof(struct recommend_wanted, only)},
-    {"pairs", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "RATINGS are pairs of users and items that the model knows, with or without ratings: predict each, and "
-     "where there are ratings say how far off the predictions are.",
-     .offset = offsetof(struct recommend_wanted, pairs)},
-    {"test", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "RATINGS are new ones of users that the model knows: say how well the best --top items foretell them, "
-     "by recall, precision, MAP, NDCG, AUC and coverage.",
-     .offset = offsetof(struct recommend_wanted, test)},
-    {"include-seen", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "Recommend also what the user has rated.", .offset = offsetof(struct recommend_wanted, include_seen)},
-    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "N", NULL, "10", 1, 100000,
-     "The number of items for each user.", .offset = offsetof(struct recommend_wanted, top)},
+    {.name = "user", .kind = OPTION_TEXT, .group = GROUP_MODEL, .value = "ID",
+     .offset = offsetof(struct recommend_wanted, user),
+     .help = "The user, as the ratings call them; without names the row's number from 1."},
+    {.name = "item", .kind = OPTION_TEXT, .group = GROUP_MODEL, .value = "ID",
+     .offset = offsetof(struct recommend_wanted, item),
+     .help = "Find the items that are most like this one: those whose factors point its way."},
+    {.name = "exclude", .kind = OPTION_PATH, .group = GROUP_MODEL, .value = "FILE",
+     .offset = offsetof(struct recommend_wanted, exclude),
+     .help = "Leave these items out for all users: one on each line, as the ratings call them."},
+    {.name = "only", .kind = OPTION_PATH, .group = GROUP_MODEL, .value = "FILE",
+     .offset = offsetof(struct recommend_wanted, only),
+     .help = "Choose among these items alone: one on each line."},
+    {.name = "pairs", .kind = OPTION_FLAG, .group = GROUP_MODEL,
+     .offset = offsetof(struct recommend_wanted, pairs),
+     .help = "RATINGS are pairs of users and items that the model knows, with or without ratings: predict "
+             "each, and where there are ratings say how far off the predictions are."},
+    {.name = "test", .kind = OPTION_FLAG, .group = GROUP_MODEL,
+     .offset = offsetof(struct recommend_wanted, test),
+     .help = "RATINGS are new ones of users that the model knows: say how well the best --top items "
+             "foretell them, by recall, precision, MAP, NDCG, AUC and coverage."},
+    {.name = "include-seen", .kind = OPTION_FLAG, .group = GROUP_MODEL,
+     .offset = offsetof(struct recommend_wanted, include_seen),
+     .help = "Recommend also what the user has rated."},
+    {.name = "top", .kind = OPTION_INTEGER, .group = GROUP_OUTPUT, .value = "N", .standard = "10", .least = 1,
+     .most = 100000, .offset = offsetof(struct recommend_wanted, top),
+     .help = "The number of items for each user."},
 };
+/* clang-format on */

@@ -220,8 +220,7 @@ static void tell_what_took_long(const struct solving *s) {
     if (all < A_WHILE) return;
     if (read > all / 2 && text)
         say("most of the time was reading: kiln convert makes an .npy or .npz of it, which is read at "
-            "memory's "
-            "speed");
+            "memory's speed");
     else if (run->seconds.build > all / 2)
         say("most of the time was building kernels, which are kept: the next command has them");
     else if (run->seconds.transfer > all / 2)

@@ -20,45 +20,25 @@ struct wanted {
     double level;
 };
 
+/* clang-format off */
 const struct option statistics_options[STATISTICS_OPTIONS] = {
-    {.name = "errors",
-     .kind = OPTION_CHOICE,
-     .group = GROUP_MODEL,
-     .value = "NAME",
-     .choices = "model|hc0|hc1|hc2|hc3|cluster",
-     .standard = "model",
-     .least = -INFINITY,
-     .most = INFINITY,
+    {.name = "errors", .kind = OPTION_CHOICE, .group = GROUP_MODEL, .value = "NAME",
+     .choices = "model|hc0|hc1|hc2|hc3|cluster", .standard = "model",
+     .offset = offsetof(struct wanted, errors),
      .help = "How the covariance of the coefficients is estimated: by the model, robust (hc0 to hc3), or "
-             "robust for rows that belong together (cluster, with --groups).",
-     .offset = offsetof(struct wanted, errors)},
-    {.name = "level",
-     .kind = OPTION_POSITIVE,
-     .group = GROUP_MODEL,
-     .value = "NUMBER",
-     .standard = "0.95",
-     .least = 0,
-     .most = 1,
-     .help = "What intervals hold, below 1.",
-     .offset = offsetof(struct wanted, level)},
-    {.name = "against",
-     .kind = OPTION_PATH,
-     .group = GROUP_MODEL,
-     .value = "MODEL",
-     .least = -INFINITY,
-     .most = INFINITY,
-     .help =
-         "Test whether this smaller model of the same data, whose columns are among the model's, will do.",
-     .offset = offsetof(struct wanted, against)},
-    {.name = "residuals",
-     .kind = OPTION_OUTPUT,
-     .group = GROUP_OUTPUT,
-     .value = "FILE",
-     .least = -INFINITY,
-     .most = INFINITY,
-     .help = "Write for each row the mean, residuals, leverage and Cook's distance, as CSV.",
-     .offset = offsetof(struct wanted, residuals)},
+             "robust for rows that belong together (cluster, with --groups)."},
+    {.name = "level", .kind = OPTION_POSITIVE, .group = GROUP_MODEL, .value = "NUMBER", .standard = "0.95",
+     .least = 0, .most = 1, .offset = offsetof(struct wanted, level),
+     .help = "What intervals hold, below 1."},
+    {.name = "against", .kind = OPTION_PATH, .group = GROUP_MODEL, .value = "MODEL",
+     .offset = offsetof(struct wanted, against),
+     .help = "Test whether this smaller model of the same data, whose columns are among the model's, will "
+             "do."},
+    {.name = "residuals", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, residuals),
+     .help = "Write for each row the mean, residuals, leverage and Cook's distance, as CSV."},
 };
+/* clang-format on */
 
 struct statistics {
     struct run *run;

@@ -200,8 +200,7 @@ int train_end(const struct run *run, const kiln_report *report, const kiln_data 
     const double parameters = kiln_report_figure(report, "parameters_at_most"); /* of a glm */
     if (!isnan(parameters))
         say("AIC is an upper bound, as if the model had %.0f parameters: how many columns depend on others "
-            "is "
-            "not clear",
+            "is not clear",
             parameters);
     const bool told = warn_of_result(run, report, data);
     warn_budget(run);

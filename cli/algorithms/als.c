@@ -117,10 +117,14 @@ static int run_als(struct run *run) {
     return solve_run(run, &solver);
 }
 
-static const struct option own[] = {FACTORS_OPTIONS,
-                                    {"no-biases", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-                                     "For ratings: fit factors alone, without the mean and biases.",
-                                     .offset = offsetof(struct wanted, no_biases)}};
+/* clang-format off */
+static const struct option own[] = {
+    FACTORS_OPTIONS,
+    {.name = "no-biases", .kind = OPTION_FLAG, .group = GROUP_MODEL,
+     .offset = offsetof(struct wanted, no_biases),
+     .help = "For ratings: fit factors alone, without the mean and biases."},
+};
+/* clang-format on */
 
 const struct verb verb_of_als = {
     "als",
@@ -130,9 +134,8 @@ const struct verb verb_of_als = {
     NULL,
     "Factor a matrix of ratings or counts by alternating least squares",
     "A rating r of row u for column i becomes mean + bias_u + bias_i + a_u . b_i, or with --no-biases a_u . "
-    "b_i "
-    "alone, a and b short vectors. All a are least squares given all b, and all b given all a; the two take "
-    "turns, and the objective never rises.\n\n"
+    "b_i alone, a and b short vectors. All a are least squares given all b, and all b given all a; the two "
+    "take turns, and the objective never rises.\n\n"
     "With --implicit entries are counts of what was seen: every absent entry is a weak no, every entry a yes "
     "with confidence 1 + alpha |r| (Hu, Koren and Volinsky).\n\n" FACTORS_DATA,
     "kiln als ratings.csv --test-fraction 0.1 -o ratings.kiln\n"

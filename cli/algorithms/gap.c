@@ -76,17 +76,11 @@ const struct verb verb_of_gap = {
     NULL,
     "Find topics in counts by a Gamma-Poisson model, or by KL-NMF",
     "The count x of word w in document d is taken for a Poisson variable whose mean is a_d . b_w, the "
-    "product of "
-    "two "
-    "short vectors that are not negative: a_d says how much of each topic the document has, b_w how common "
-    "the word is "
-    "in "
-    "each. With the Gamma prior the a of a document are few and small, and a topic's b add up to 1; with "
-    "--prior none "
-    "this "
-    "is non-negative matrix factorisation by the Kullback-Leibler divergence. Multiplicative updates take "
-    "turns, and "
-    "the objective never rises." TOPICS_HELP,
+    "product of two short vectors that are not negative: a_d says how much of each topic the document has, "
+    "b_w how common the word is in each. With the Gamma prior the a of a document are few and small, and a "
+    "topic's b add up to 1; with --prior none this is non-negative matrix factorisation by the "
+    "Kullback-Leibler divergence. Multiplicative updates take turns, and the objective never "
+    "rises." TOPICS_HELP,
     "kiln gap docword.kos.txt.gz --topics 20 --test-fraction 0.1 -o kos.kiln\n"
     "kiln gap counts.npz --prior none -k 50 --vocabulary words.txt --words topics.tsv --top 20\n"
     "kiln predict kos.kiln docword.new.txt",

@@ -143,14 +143,15 @@ const struct algorithm algorithm_glm = {.name = "glm",
                                         .solve = solve_glm,
                                         .score = score_deviance};
 
+/* clang-format off */
 static const struct option own[] = {
-    {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "Print every coefficient with its standard error, z (t where the dispersion is estimated), p and 95 % "
-     "interval, and keep them in the model; "
-     "at most 16384 columns, and no penalty. A column "
-     "that depends on those before it gets coefficient 0 and no error.",
-     .offset = offsetof(struct wanted, standard_errors)},
+    {.name = "standard-errors", .kind = OPTION_FLAG, .group = GROUP_MODEL,
+     .offset = offsetof(struct wanted, standard_errors),
+     .help = "Print every coefficient with its standard error, z (t where the dispersion is estimated), p "
+             "and 95 % interval, and keep them in the model; at most 16384 columns, and no penalty. A "
+             "column that depends on those before it gets coefficient 0 and no error."},
 };
+/* clang-format on */
 
 /* The option of a family's parameter. */
 static bool option_of_family(struct option *option, int number) {

@@ -211,15 +211,17 @@ static int run_hits(struct run *run) {
     return solve_run(run, &solver);
 }
 
+/* clang-format off */
 static const struct option own[] = {
-    {"scores", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Write a line for each vertex: its name, hub and authority, separated by tabs, or in .csv by commas "
-     "behind "
-     "a header. - is standard output.",
-     .offset = offsetof(struct wanted, scores)},
-    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "K", NULL, "10", 1, 1000000,
-     "Show the K strongest hubs and authorities.", .offset = offsetof(struct wanted, top)},
+    {.name = "scores", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, scores),
+     .help = "Write a line for each vertex: its name, hub and authority, separated by tabs, or in .csv by "
+             "commas behind a header. - is standard output."},
+    {.name = "top", .kind = OPTION_INTEGER, .group = GROUP_OUTPUT, .value = "K", .standard = "10", .least = 1,
+     .most = 1000000, .offset = offsetof(struct wanted, top),
+     .help = "Show the K strongest hubs and authorities."},
 };
+/* clang-format on */
 
 const struct verb verb_of_hits = {
     "hits",
@@ -228,18 +230,14 @@ const struct verb verb_of_hits = {
     MAX_ARGUMENTS,
     NULL,
     "Rank the vertices of a graph as hubs and authorities",
-    "Kleinberg's HITS: a good authority is what good hubs link to, a good hub links to good "
-    "authorities. "
+    "Kleinberg's HITS: a good authority is what good hubs link to, a good hub links to good authorities. "
     "Computes the fixed point of authorities = A^T hubs, hubs = A authorities by power iteration, each "
     "iteration one pass over the matrix A of the links.\n\n"
     "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
-    "names "
-    "are numbers or any text; or a table, .csv or .tsv, whose header may name source, target and weight; a "
-    "link that stands several times adds up), or any sparse or dense matrix, "
-    "Matrix Market for instance, plain or through gzip or zstd; - is standard input."
-    "\n\n"
-    "The strongest hubs and authorities go to standard output. Where parts of a graph that are not "
-    "connected "
+    "names are numbers or any text; or a table, .csv or .tsv, whose header may name source, target and "
+    "weight; a link that stands several times adds up), or any sparse or dense matrix, Matrix Market for "
+    "instance, plain or through gzip or zstd; - is standard input.\n\n"
+    "The strongest hubs and authorities go to standard output. Where parts of a graph that are not connected "
     "are equally strong the result depends on the start and is not unique.",
     "kiln hits wiki-Vote.txt.gz --top 5\n"
     "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",

@@ -329,22 +329,25 @@ static int run_kmeans(struct run *run) {
     return code;
 }
 
+/* clang-format off */
 static const struct option own[] = {
-    {"clusters", 'k', OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, NULL, 1, 16777216, "The number of clusters.",
-     .offset = offsetof(struct wanted, clusters)},
-    {"init", 0, OPTION_TEXT, GROUP_MODEL, 0, "START", STARTS, "k-means++", 0, 0,
-     "How to begin: rows drawn one by one by their distance from those drawn before (k-means++), some 2K of "
-     "them at once in five rounds (k-means-parallel: fewer passes where K is large), any K rows (random), or "
-     "the rows of a file.",
-     .offset = offsetof(struct wanted, init)},
-    {"labels", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Write the number of each row's cluster, from 0, one a line. - is standard output.",
-     .offset = offsetof(struct wanted, labels)},
-    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Draw the rows, coloured by cluster, to FILE, as SVG or PNG: two columns as they are, more in the plane "
-     "in which the centres lie furthest apart.",
-     .offset = offsetof(struct wanted, plot)},
+    {.name = "clusters", .letter = 'k', .kind = OPTION_INTEGER, .group = GROUP_MODEL, .value = "K",
+     .least = 1, .most = 16777216, .offset = offsetof(struct wanted, clusters),
+     .help = "The number of clusters."},
+    {.name = "init", .kind = OPTION_TEXT, .group = GROUP_MODEL, .value = "START", .choices = STARTS,
+     .standard = "k-means++", .offset = offsetof(struct wanted, init),
+     .help = "How to begin: rows drawn one by one by their distance from those drawn before (k-means++), "
+             "some 2K of them at once in five rounds (k-means-parallel: fewer passes where K is large), "
+             "any K rows (random), or the rows of a file."},
+    {.name = "labels", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, labels),
+     .help = "Write the number of each row's cluster, from 0, one a line. - is standard output."},
+    {.name = "plot", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, plot),
+     .help = "Draw the rows, coloured by cluster, to FILE, as SVG or PNG: two columns as they are, more in "
+             "the plane in which the centres lie furthest apart."},
 };
+/* clang-format on */
 
 const struct verb verb_of_kmeans = {
     "kmeans",
@@ -358,8 +361,7 @@ const struct verb verb_of_kmeans = {
     "minimum is a local one, and --restarts keeps the best of several. Labels in f32 are those of exact "
     "arithmetic: where rounding leaves two centres in doubt, distances are computed again in f64.\n\n"
     "DATA is a LIBSVM, Matrix Market, CSV, npy or npz file, dense or sparse, plain or through gzip or zstd; "
-    "- is "
-    "standard input, which is read once. Columns are taken as they are: scale them where their units "
+    "- is standard input, which is read once. Columns are taken as they are: scale them where their units "
     "differ.\n\n"
     "A table of the clusters goes to standard output: the weight of their rows, their part of the inertia, "
     "and the distance of the furthest row from the centre. kiln predict gives label and distance of new "

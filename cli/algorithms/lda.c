@@ -124,14 +124,14 @@ static int run_lda(struct run *run) {
     return solve_run(run, &solver);
 }
 
+/* clang-format off */
 static const struct option own[] = {
     TOPICS_OPTIONS,
-    {"online", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "Update the topics after every 128 documents, or as many as --batch says: fewer passes where there are "
-     "many "
-     "documents.",
-     .offset = offsetof(struct wanted, online)},
+    {.name = "online", .kind = OPTION_FLAG, .group = GROUP_MODEL, .offset = offsetof(struct wanted, online),
+     .help = "Update the topics after every 128 documents, or as many as --batch says: fewer passes where "
+             "there are many documents."},
 };
+/* clang-format on */
 
 const struct verb verb_of_lda = {
     "lda",
@@ -141,15 +141,10 @@ const struct verb verb_of_lda = {
     NULL,
     "Find topics in documents by latent Dirichlet allocation",
     "Each document is a mixture of topics, each topic a distribution over words; both have Dirichlet priors. "
-    "Variational "
-    "Bayes finds distributions near those of mixtures and topics given the documents: documents and topics "
-    "take turns, "
-    "and from the fifth iteration on "
-    "the lower bound of the documents' probability never falls. With --learn-alpha the documents' prior gets "
-    "a number "
-    "for each topic. With --online the topics are updated after each of many batches of documents (Hoffman, "
-    "Blei and "
-    "Bach)." TOPICS_HELP,
+    "Variational Bayes finds distributions near those of mixtures and topics given the documents: documents "
+    "and topics take turns, and from the fifth iteration on the lower bound of the documents' probability "
+    "never falls. With --learn-alpha the documents' prior gets a number for each topic. With --online the "
+    "topics are updated after each of many batches of documents (Hoffman, Blei and Bach)." TOPICS_HELP,
     "kiln lda docword.kos.txt.gz --topics 20 --learn-alpha --test-fraction 0.1 -o kos.kiln\n"
     "kiln lda docword.nytimes.txt.gz -k 100 --online --batch 4096 --max-iterations 2 --type f32\n"
     "kiln predict kos.kiln docword.new.txt",

@@ -41,9 +41,8 @@ const struct verb verb_of_linreg = {"linreg",
                                     NULL,
                                     "Train a linear regression",
                                     "Least squares with an L2 penalty, by preconditioned conjugate gradient "
-                                    "or a Cholesky factor: minimises 1/2 "
-                                    "sum_i s_i (x_i.w + b - "
-                                    "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" DATA_FORMATS
+                                    "or a Cholesky factor: minimises 1/2 sum_i s_i (x_i.w + b - y_i)^2 + "
+                                    "(l2/2) ||w||^2 over w and b, for each target.\n\n" DATA_FORMATS
                                     "\n\n" TRAINING_SUMMARY,
                                     "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
                                     "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"

@@ -287,22 +287,26 @@ static void work_on_pairs(kiln_work *work) {
     work->passes = (int64_t)((double)work->passes * turns);
 }
 
+/* clang-format off */
 static const struct option own[] = {
-    {"dimensions", 'd', OPTION_INTEGER, GROUP_MODEL, 0, "P", NULL, standard_components, 1, 64,
-     "Coordinates of each point in the layout.", .offset = offsetof(struct wanted, dimensions)},
-    {"coordinates", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Write a line for each point as CSV: its coordinates and its stress. - is standard output.",
-     .offset = offsetof(struct wanted, coordinates)},
-    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Draw the first two dimensions to FILE, as SVG or PNG.", .offset = offsetof(struct wanted, plot)},
-    {"shepard", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Write each pair's dissimilarity and its distance in the layout as CSV, or draw them (.svg, .png). "
-     "Up to 10,000 points.",
-     .offset = offsetof(struct wanted, shepard)},
-    {"color", 0, OPTION_TEXT, GROUP_OUTPUT, 0, "COLUMN", NULL, NULL, 0, 0,
-     "Colour the points by this column of a CSV file, which then takes no part in the distances.",
-     .offset = offsetof(struct wanted, color)},
+    {.name = "dimensions", .letter = 'd', .kind = OPTION_INTEGER, .group = GROUP_MODEL, .value = "P",
+     .standard = standard_components, .least = 1, .most = 64, .offset = offsetof(struct wanted, dimensions),
+     .help = "Coordinates of each point in the layout."},
+    {.name = "coordinates", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, coordinates),
+     .help = "Write a line for each point as CSV: its coordinates and its stress. - is standard output."},
+    {.name = "plot", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, plot),
+     .help = "Draw the first two dimensions to FILE, as SVG or PNG."},
+    {.name = "shepard", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, shepard),
+     .help = "Write each pair's dissimilarity and its distance in the layout as CSV, or draw them (.svg, "
+             ".png). Up to 10,000 points."},
+    {.name = "color", .kind = OPTION_TEXT, .group = GROUP_OUTPUT, .value = "COLUMN",
+     .offset = offsetof(struct wanted, color),
+     .help = "Colour the points by this column of a CSV file, which then takes no part in the distances."},
 };
+/* clang-format on */
 
 const struct verb verb_of_mds = {
     "mds",
@@ -312,15 +316,11 @@ const struct verb verb_of_mds = {
     NULL,
     "Lay points out so that distances come near their dissimilarities",
     "Multi-dimensional scaling by SMACOF: coordinates in a few dimensions whose distances come near the "
-    "distances of DATA's rows, "
-    "or, with --dissimilarities, near the numbers of a square symmetric matrix, in which a missing number "
-    "(nan, with "
-    "--allow-nonfinite) does not count. The stress, the sum of the squared differences, never rises from "
-    "iteration to "
-    "iteration.\n\n"
+    "distances of DATA's rows, or, with --dissimilarities, near the numbers of a square symmetric matrix, in "
+    "which a missing number (nan, with --allow-nonfinite) does not count. The stress, the sum of the squared "
+    "differences, never rises from iteration to iteration.\n\n"
     "--metric interval fits a line through the dissimilarities first, --metric ordinal any values that rise "
-    "with them. "
-    "The minimum that is found may be a local one: --restarts tries more.\n\n"
+    "with them. The minimum that is found may be a local one: --restarts tries more.\n\n"
     "kiln predict places new points in the layout, of --metric ratio: the others' distances are near fitted "
     "values.",
     "kiln mds points.csv --plot layout.svg --color species -o layout.kiln\n"

@@ -343,26 +343,29 @@ static int run_pagerank(struct run *run) {
     return solve_run(run, &solver);
 }
 
+/* clang-format off */
 static const struct option own[] = {
-    {"personalize", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
-     "Begin anew at these vertices only: a line is a vertex and perhaps a weight. An empty line begins the "
-     "next set of "
-     "vertices: each set is ranked for itself, all of them in the same passes over the graph; 64 at most.",
-     .offset = offsetof(struct wanted, personalize)},
-    {"dangling-to", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
-     "Where vertices without links lead: a file like that of --personalize, of one set. Instead of "
-     "--dangling.",
-     .offset = offsetof(struct wanted, dangling_to)},
-    {"scores", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Write a line for each vertex: its name and its rank, or ranks, separated by tabs, or in .csv by commas "
-     "behind a header. - is standard output.",
-     .offset = offsetof(struct wanted, scores)},
-    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Draw the ranks from the highest down to FILE, as SVG or PNG. - is standard output.",
-     .offset = offsetof(struct wanted, plot)},
-    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "K", NULL, "10", 1, 1000000, "Show the K highest vertices.",
-     .offset = offsetof(struct wanted, top)},
+    {.name = "personalize", .kind = OPTION_PATH, .group = GROUP_MODEL, .value = "FILE",
+     .offset = offsetof(struct wanted, personalize),
+     .help = "Begin anew at these vertices only: a line is a vertex and perhaps a weight. An empty line "
+             "begins the next set of vertices: each set is ranked for itself, all of them in the same "
+             "passes over the graph; 64 at most."},
+    {.name = "dangling-to", .kind = OPTION_PATH, .group = GROUP_MODEL, .value = "FILE",
+     .offset = offsetof(struct wanted, dangling_to),
+     .help = "Where vertices without links lead: a file like that of --personalize, of one set. Instead of "
+             "--dangling."},
+    {.name = "scores", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, scores),
+     .help = "Write a line for each vertex: its name and its rank, or ranks, separated by tabs, or in .csv "
+             "by commas behind a header. - is standard output."},
+    {.name = "plot", .kind = OPTION_OUTPUT, .group = GROUP_OUTPUT, .value = "FILE",
+     .offset = offsetof(struct wanted, plot),
+     .help = "Draw the ranks from the highest down to FILE, as SVG or PNG. - is standard output."},
+    {.name = "top", .kind = OPTION_INTEGER, .group = GROUP_OUTPUT, .value = "K", .standard = "10", .least = 1,
+     .most = 1000000, .offset = offsetof(struct wanted, top),
+     .help = "Show the K highest vertices."},
 };
+/* clang-format on */
 
 const struct verb verb_of_pagerank = {
     "pagerank",
@@ -372,21 +375,17 @@ const struct verb verb_of_pagerank = {
     NULL,
     "Rank the vertices of a graph by PageRank",
     "The share of its time that a surfer spends at each vertex who follows a random link with probability "
-    "--damping, and else "
-    "begins anew at a random vertex, or at one that --personalize names. By power iteration; ranks add up to "
-    "1.\n\n"
+    "--damping, and else begins anew at a random vertex, or at one that --personalize names. By power "
+    "iteration; ranks add up to 1.\n\n"
     "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
-    "names are numbers or any "
-    "text; or a table, .csv or .tsv, whose header may name source, target and weight), or a sparse square "
-    "matrix, Matrix Market for instance, plain or through gzip or zstd; - is "
+    "names are numbers or any text; or a table, .csv or .tsv, whose header may name source, target and "
+    "weight), or a sparse square matrix, Matrix Market for instance, plain or through gzip or zstd; - is "
     "standard input. A third column is the links' weights, by which they are followed; those of a link that "
-    "stands several times "
-    "add up, 1 for each line without weights. A link of a vertex to itself is a link like any other.\n\n"
+    "stands several times add up, 1 for each line without weights. A link of a vertex to itself is a link "
+    "like any other.\n\n"
     "The tolerance applies to the sum of all changes in one iteration, not multiplied by the number of "
-    "vertices. "
-    "error_bound says how far "
-    "the ranks are from the exact ones at most, all distances added up: damping / (1 - damping) times that "
-    "change, and what rounding may add.",
+    "vertices. error_bound says how far the ranks are from the exact ones at most, all distances added up: "
+    "damping / (1 - damping) times that change, and what rounding may add.",
     "kiln pagerank wiki-Vote.txt.gz --top 5\n"
     "kiln pagerank web.txt -o web.kiln --scores ranks.tsv --plot ranks.svg\n"
     "kiln pagerank web.txt --personalize seeds.txt --damping 0.9\n"

@@ -73,10 +73,9 @@ const struct verb verb_of_sfa = {
     NULL,
     "Factor a matrix of ratings about its means by conjugate gradient",
     "Sparse factor analysis: a rating r of row u for column i is about mean + mean_u + mean_i + a_u . b_i. "
-    "The means are taken "
-    "off first, those of few ratings for less (--damping); then all a and b change at once, by conjugate "
-    "gradient with an exact "
-    "step, so that the squared error at the ratings plus the penalty never rises.\n\n" FACTORS_DATA,
+    "The means are taken off first, those of few ratings for less (--damping); then all a and b change at "
+    "once, by conjugate gradient with an exact step, so that the squared error at the ratings plus the "
+    "penalty never rises.\n\n" FACTORS_DATA,
     "kiln sfa ratings.csv --factors 32 --test-fraction 0.1 -o ratings.kiln\n"
     "kiln recommend ratings.kiln --user 196",
     .run = run_sfa,

@@ -347,8 +347,8 @@ static const kiln_option options_table[] = {
     KI_OPTION(
         kiln_hits_options, solver, CHOICE, 0, 0, 1, KILN_HITS_LOBPCG, "power|lobpcg",
         "The power iteration, or a conjugate gradient method that takes the root of its number of passes "
-        "where the "
-        "second eigenvalue is near the first; the latter where the former is slow, if it is not given."),
+        "where the second eigenvalue is near the first; the latter where the former is slow, if it is not "
+        "given."),
 };
 
 const struct ki_algorithm ki_algorithm_hits = {

@@ -148,8 +148,7 @@ static const struct candidate candidates[] = {
      .names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
      .version = nvrtc_version,
      .hint = "only for NVIDIA GPUs: pip install nvidia-cuda-nvrtc-cu12 and set KILN_NVRTC_PATH, or install "
-             "the CUDA "
-             "toolkit; without it OpenCL serves them",
+             "the CUDA toolkit; without it OpenCL serves them",
      .wheel = "cuda_nvrtc",
      .path_variable = "KILN_NVRTC_PATH",
      .missing = "kernels for CUDA cannot be built"},

@@ -121,8 +121,7 @@ static kiln_status check_rounding(const struct ki_table *table, kiln_type type) 
                 "row %lld has the label %.17g, which is beyond the whole numbers that %s tells apart",
                 (long long)i + 1, value, type == KILN_F32 ? "f32" : "f64");
         return ki_hint("a column of CSV, or kiln_read_options.target_file with text or an uncompressed .npy "
-                       "of whole numbers, keeps "
-                       "such labels exactly");
+                       "of whole numbers, keeps such labels exactly");
     }
     return KILN_OK;
 }

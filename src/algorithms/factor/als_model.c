@@ -94,8 +94,7 @@ static const kiln_option options_table[] = {
               "With implicit: the confidence in an entry r is 1 + alpha |r|, or as confidence says."),
     KI_OPTION(kiln_als_options, solver, CHOICE, 1, 1, 1, 3, "cg|cholesky|ccd",
               "How a row's problem is solved: a few steps of conjugate gradient, or exactly; or ccd, one "
-              "factor of all "
-              "rows and columns after the other (CCD++)."),
+              "factor of all rows and columns after the other (CCD++)."),
     KI_OPTION(kiln_als_options, steps, INTEGER, 3, 3, 1, 10000, NULL,
               "Steps of conjugate gradient for each row, of ccd for each factor."),
     KI_OPTION_SHARE(kiln_als_options, 1e-4),

@@ -47,10 +47,9 @@ static const kiln_option options_table[] = {
     KI_OPTION(
         kiln_kmeans_options, algorithm, CHOICE, 0, 0, 1, 2, "lloyd|bounds",
         "lloyd computes all distances and sums in each pass; bounds computes only what the pass before "
-        "leaves "
-        "in doubt: on a CPU distances, for dense rows of 16 columns and 100 bytes or more, on a GPU sums of "
-        "rows that change. The labels are the same. By default bounds serves 256 columns or more, or columns "
-        "times centres of 65,536 or more, and on a GPU data from 64 MB on without weights."),
+        "leaves in doubt: on a CPU distances, for dense rows of 16 columns and 100 bytes or more, on a GPU "
+        "sums of rows that change. The labels are the same. By default bounds serves 256 columns or more, or "
+        "columns times centres of 65,536 or more, and on a GPU data from 64 MB on without weights."),
     KI_OPTION(
         kiln_kmeans_options, tolerance, REAL, 1e-4, 1e-4, 0, INFINITY, NULL,
         "Stop when the squares of the centres' moves in one iteration add up to at most this times the mean "

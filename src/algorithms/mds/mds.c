@@ -362,8 +362,7 @@ static const kiln_option options_table[] = {
     KI_OPTION(kiln_mds_options, metric, CHOICE, KILN_MDS_RATIO, KILN_MDS_RATIO, 1, 3,
               "ratio|interval|ordinal",
               "What distances are to be near: the dissimilarities (ratio), a line through them (interval), "
-              "or any values that "
-              "rise with them (ordinal, non-metric)."),
+              "or any values that rise with them (ordinal, non-metric)."),
     KI_OPTION(kiln_mds_options, ties, CHOICE, KILN_MDS_PRIMARY, KILN_MDS_PRIMARY, 1, 2, "primary|secondary",
               "Ordinal: whether equal dissimilarities may have different disparities (primary) or not "
               "(secondary)."),

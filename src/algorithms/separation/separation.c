@@ -82,8 +82,7 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
         if (ki_separation_classes(loss) && work->here.loss <= CERTAIN * newton->columns.weight)
             ki_report_warn(&newton->run.report, "saturated", "a stronger penalty (kiln_glm_options.l2)",
                            "every row is certain of its class: the classes can be separated, and the penalty "
-                           "alone, which is weak, "
-                           "says how large the coefficients are");
+                           "alone, which is weak, says how large the coefficients are");
         return KILN_OK;
     }
     if (!counts(loss) && !ki_separation_classes(loss)) return KILN_OK;

@@ -95,8 +95,7 @@ static const kiln_option options_table[] = {
               "Rate of the Gamma distribution: the larger, the smaller a document's weights."),
     KI_OPTION(kiln_gap_options, init, CHOICE, 1, 1, 1, 3, "random|nndsvd|nndsvda",
               "Where to begin: at random, or at the singular vectors, of whose positive or negative parts "
-              "the rest is 0 "
-              "and stays 0 (nndsvd), or is the counts' mean (nndsvda)."),
+              "the rest is 0 and stays 0 (nndsvd), or is the counts' mean (nndsvda)."),
     KI_OPTION_SHARE(kiln_gap_options, 1e-5),
     KI_OPTION_ITERATIONS(kiln_gap_options, 200, ""),
 };

@@ -73,8 +73,7 @@ kiln_status ki_npz_open(struct ki_npz_array *a, struct ki_npz *s, const char *na
     if (!(a->member = ki_zip_find(&s->zip, name))) {
         ki_fail_at(KILN_ERR_UNSUPPORTED, &place, "the .npz archive has no member '%s'", name);
         return ki_hint("scipy.sparse.save_npz writes all of a sparse matrix; a dense one that --map is to "
-                       "read must be an "
-                       ".npy file, as numpy.save writes it");
+                       "read must be an .npy file, as numpy.save writes it");
     }
     place.offset = a->member->begin;
     const int64_t most = ki_min(a->member->size, SHORT_MEMBER);

@@ -33,9 +33,7 @@ const char *ki_compression(const unsigned char *bytes, size_t size) {
     } known[] = {
         {"\x1f\x8b", "gzip"},
         {"\x28\xb5\x2f\xfd", "zstd"},
-        {"\xfd"
-         "7zXZ",
-         "xz"},
+        {"\3757zXZ", "xz"}, /* octal: the 7 is no digit of it */
         {"BZh", "bzip2"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

@@ -55,8 +55,7 @@ static kiln_status warn_numbers(struct ki_table_builder *b) {
         ki_table_excerpt(name, column->name, (int64_t)strlen(column->name));
         snprintf(hint, sizeof hint,
                  "kiln_read_options.missing_words takes a word for a missing value; "
-                 "kiln_read_options.categorical '%s' says that "
-                 "text is meant",
+                 "kiln_read_options.categorical '%s' says that text is meant",
                  name);
         TRY(ki_warn(b->warnings, word[i] ? &first : &place, hint,
                     "text column '%s': %lld of its %d levels are numbers%s%s%s", name, (long long)numbers[i],
