@@ -11,7 +11,7 @@
 enum { ESTIMATES = 4 };
 static const double NOTICED = 0.5; /* seconds */
 
-/* What the JSON object tells later. */
+/* Holds what the JSON object tells later. */
 static struct {
     kiln_estimate estimate[ESTIMATES];
     int count;

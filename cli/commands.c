@@ -126,7 +126,7 @@ static void add_path(const struct verb *verb, const kiln_option *told, const str
     option->only = verb;
 }
 
-/* Whether `word` is one of "a|b|c". */
+/* Returns whether `word` is one of "a|b|c". */
 static bool listed(const char *word, const char *words) {
     const size_t size = strlen(word);
     while (words) {

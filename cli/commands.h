@@ -1,4 +1,4 @@
-/* What the tool reads in the library's registry of algorithms. */
+/* This header says what the tool reads in the library's registry of algorithms. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
@@ -9,7 +9,7 @@
 /* The registry's row of an option, by the name of the option or of its field; NULL if the algorithm has none
  * such. */
 const kiln_option *algorithm_option(const char *algorithm, const char *name);
-/* What holds where the option is not given. */
+/* Returns what holds where the option is not given. */
 double algorithm_standard(const char *algorithm, const char *name, kiln_type type);
 /* The value in force of an option, by its field's name, for data in f64: what the command line sets, a flag
  * as 0 or 1, or the default; 0 where the algorithm has none of that name. */

@@ -1,4 +1,4 @@
-/* What the verbs share. */
+/* This file has what the verbs share. */
 #define _GNU_SOURCE
 #include "common.h"
 

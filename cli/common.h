@@ -1,4 +1,4 @@
-/* What the verbs share: the device, reading data with progress, times. */
+/* This header has what the verbs share: the device, reading data with progress, times. */
 #ifndef CLI_COMMON_H
 #define CLI_COMMON_H
 

@@ -4,7 +4,7 @@
 
 #include "train.h"
 
-/* What came of one value of the penalty, in one fold or in all that are finished together. */
+/* Holds what came of one value of the penalty, in one fold or in all that are finished together. */
 struct outcome {
     double metrics[METRICS_MOST]; /* or their sums: of those that the validation names */
     int64_t iterations;
@@ -49,14 +49,14 @@ struct validation {
 /* Of the values, for tables and axes, and of one of them. */
 const char *cv_penalty_name(const struct validation *validation);
 double cv_strength(const struct validation *validation, int64_t i);
-/* Whether the settings ask for it. */
+/* Returns whether the settings ask for it. */
 bool cv_wanted(const struct settings *settings);
 /* Fills *validation, to be freed in any case, and sets job->penalty to the value that --select asks for. */
 int cv_run(struct run *run, struct training *job, struct validation *validation);
 void cv_free(struct validation *validation);
 json_t *cv_json(const struct training *job, const struct validation *validation);
 void cv_print(FILE *file, const json_t *table); /* of what cv_json made */
-/* Which values have models that did not converge, in words; "" where all did. */
+/* Finds which values have models that did not converge, in words; "" where all did. */
 void cv_list_unconverged(char *text, size_t room, const struct validation *validation);
 int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation);
 double cv_nonzeros(const struct validation *validation, const struct tried *tried); /* mean over the folds */

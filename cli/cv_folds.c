@@ -1,5 +1,5 @@
-/* Which fold holds each row out. Rows are dealt out in a random order, class by class, so that each fold has
- * its share of each class; of a numeric target the classes are those between its quantiles.
+/* This file says which fold holds each row out. Rows are dealt out in a random order, class by class, so that
+ * each fold has its share of each class; of a numeric target the classes are those between its quantiles.
  * Groups are dealt out as wholes, the largest first, each to the fold where the squares of the folds' shares
  * of the classes,
  *   sum_f sum_c (n_fc / n_c)^2,  grow least: that is balance of the classes and, where there is but one, of

@@ -49,7 +49,7 @@ static void came_of(struct pass *pass, struct outcome *outcome) {
     outcome->unconverged = unconverged != 0;
 }
 
-/* How many folds are done, and of each value of the penalty what came of them. */
+/* Finds how many folds are done, and of each value of the penalty what came of them. */
 static void pass_all(struct validation *validation, bool out) {
     struct pass pass = {validation->numbers + HEAD, out};
     whole(&pass, &validation->finished);
@@ -60,7 +60,7 @@ static void pass_all(struct validation *validation, bool out) {
     }
 }
 
-/* How many numbers come before the penalties, of which each value has two. */
+/* Returns how many numbers come before the penalties, of which each value has two. */
 static int64_t before_penalties(const struct validation *validation) {
     return HEAD + 1 + validation->count * (OUTCOME + validation->folds);
 }

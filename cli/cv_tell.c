@@ -1,5 +1,5 @@
-/* What cross-validation found, as JSON, which a model keeps, and as a table of that JSON: kiln info prints
- * the same one. */
+/* This file says what cross-validation found, as JSON, which a model keeps, and as a table of that JSON: kiln
+ * info prints the same one. */
 #include <math.h>
 #include <string.h>
 

@@ -202,7 +202,7 @@ static int take_model(struct work *work, const kiln_path_models *models, int64_t
 
 /* ------------------------------------------------------------------------------- what is handed over */
 
-/* Whether a mean is not the score itself. */
+/* Returns whether a mean is not the score itself. */
 static bool has_means(const struct training *job) {
     return job->loss.kind == KILN_LOSS_GLM || job->loss.kind == KILN_LOSS_LOGISTIC ||
            job->loss.kind == KILN_LOSS_SOFTMAX;

@@ -10,14 +10,14 @@
 #define CLI_PRINTF(text, first)
 #endif
 
-/* What was being done: "cannot open" means exit code 3 for data, 7 for a model, 1 for output. */
+/* Says what was being done: "cannot open" means exit code 3 for data, 7 for a model, 1 for output. */
 enum activity { WORKING, READING, USING_MODEL, WRITING, ACTIVITIES };
 
 enum { EXIT_DONE = 0, EXIT_NOT_CONVERGED = 4, EXIT_INTERRUPTED = 130 };
 
 int exit_code(kiln_status status, enum activity activity);
 
-/* What else a hint may say where memory is short; NULL, as at first: nothing. */
+/* Finds what else a hint may say where memory is short; NULL, as at first: nothing. */
 void offer_for_memory(const char *more);
 
 /* Reports an error on standard error, with --json also as the object on standard output, and returns the exit

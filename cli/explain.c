@@ -63,7 +63,7 @@ static int explain_plans(struct run *run, const struct planned *planned) {
 enum { SIZES = 7 };
 static const double scales[SIZES] = {1.0 / 64, 1.0 / 16, 0.25, 1, 4, 16, 64};
 
-/* What is expected of each device; and of work of other sizes, on the CPU and on the GPU. */
+/* Holds what is expected of each device; and of work of other sizes, on the CPU and on the GPU. */
 struct estimates {
     const kiln_estimate *list;
     int64_t count, passes;
@@ -153,7 +153,7 @@ static void put_size(struct result *row, const void *of, int64_t i) {
     PUT(row, "device", TEXT(size->device), .label = "--device auto", .before = "   ");
 }
 
-/* Which of its ways a linear model would be found in. */
+/* Tells which of its ways a linear model would be found in. */
 static int put_solver(struct result *result, const struct training *job, const kiln_matrix *X) {
     kiln_solver choice;
     const int code = train_choose_solver(&choice, job, X);
@@ -166,7 +166,7 @@ static int put_solver(struct result *result, const struct training *job, const k
     return 0;
 }
 
-/* What the verb itself has to say, of X on the device that was chosen. */
+/* Tells what the verb itself has to say, of X on the device that was chosen. */
 static int put_more(struct result *result, struct run *run, const struct verb *verb, kiln_device *device,
                     const struct solving *s) {
     const kiln_matrix *X = solving_X(s);

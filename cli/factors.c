@@ -1,5 +1,5 @@
-/* What the verbs of factor models share: hold entries out, solve, keep the factors with the names and what
- * was rated, say what the model is worth on the entries held out. */
+/* This file has what the verbs of factor models share: hold entries out, solve, keep the factors with the
+ * names and what was rated, say what the model is worth on the entries held out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

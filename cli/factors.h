@@ -1,4 +1,4 @@
-/* What the verbs of factor models share (cli/factors.c); a verb adds how it is solved. */
+/* This header has what the verbs of factor models share (cli/factors.c); a verb adds how it is solved. */
 #ifndef CLI_FACTORS_H
 #define CLI_FACTORS_H
 

@@ -1,6 +1,6 @@
-/* Which files a run reads and which it writes. An output that is an input, or another output, under whatever
- * name, is refused before anything is read: a file is its device and inode, so that ./x, links of both kinds
- * and x itself are one. */
+/* This file says which files a run reads and which it writes. An output that is an input, or another output,
+ * under whatever name, is refused before anything is read: a file is its device and inode, so that ./x, links
+ * of both kinds and x itself are one. */
 #define _GNU_SOURCE
 #include "files.h"
 

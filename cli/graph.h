@@ -1,4 +1,4 @@
-/* What verbs that rank the vertices of a graph share: how vertices are called. */
+/* This header has what verbs that rank the vertices of a graph share: how vertices are called. */
 #ifndef CLI_GRAPH_H
 #define CLI_GRAPH_H
 
@@ -6,7 +6,7 @@
 #include "solve.h"
 #include "verify.h"
 
-/* How a ranking counted links, in words. */
+/* Returns how a ranking counted links, in words. */
 const char *graph_counting(const kiln_report *report);
 /* The name of a vertex, or its number from 1 as in Matrix Market, which goes to the buffer of
  * SHORTEST_ROOM. */

@@ -185,7 +185,7 @@ static void append_list(struct sentence *sentence, const json_t *list) {
         append(sentence, " and %lld more", (long long)json_array_size(list) - LIST_SHOWN);
 }
 
-/* What training noted, "l2 0; intercept yes; ..."; without what was not given, and tables, which --json
+/* Tells what training noted, "l2 0; intercept yes; ..."; without what was not given, and tables, which --json
  * shows. */
 static void print_metadata(const char *key, const char *text) {
     json_t *root = *text == '{' || *text == '[' ? json_loads(text, 0, NULL) : NULL, *value;

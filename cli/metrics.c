@@ -1,4 +1,4 @@
-/* How good predictions are: what of the library's metrics is told, and how. */
+/* This file computes how good predictions are: what of the library's metrics is told, and how. */
 #include "metrics.h"
 
 #include <math.h>
@@ -85,7 +85,7 @@ void metrics_put_confusion(struct result *result, const struct metrics *metrics)
 
 /* --------------------------------------------------------------------------------------- measures */
 
-/* What the library's metrics are called; those that are not here are not told. */
+/* Holds what the library's metrics are called; those that are not here are not told. */
 static const struct title {
     const char *key, *title;
     bool evaluated; /* kiln evaluate's alone */

@@ -1,4 +1,4 @@
-/* How good predictions are, as kiln/metrics.h measures it, and how that is told. */
+/* This header says how good predictions are, as kiln/metrics.h measures it, and how that is told. */
 #ifndef CLI_METRICS_H
 #define CLI_METRICS_H
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the options set; NULL, 0 and false mean "not given" unless the table names a default. */
+/* Says what the options set; NULL, 0 and false mean "not given" unless the table names a default. */
 enum { LIST_MOST = 100 };
 struct range {
     double from, to; /* of a list the least and the largest */
@@ -171,8 +171,8 @@ struct verb {
     const char *examples;    /* lines */
     int (*run)(struct run *run);
     unsigned kinds; /* VERB_BITs: the options that it takes */
-    /* Of an algorithm. own: its options besides the tool's and the registry's. verify: recomputes what a
-     * model claims. */
+    /* It is of an algorithm. own: its options besides the tool's and the registry's. verify: recomputes what
+     * a model claims. */
     const struct option *own;
     int own_count;
     /* More of them, by a table of the library: number 0, 1, ... until it is false; a name of NULL: none. */
@@ -189,8 +189,8 @@ struct verb {
     enum sharing sharing;
     double operations; /* a second, two for a number of X and a column of k, as measured; 0: memory is
                         * slower */
-    /* What kiln explain says beside the choice of a device, on which X is. NULL: nothing. Returns 0 or an
-     * exit code. */
+    /* Finds what kiln explain says beside the choice of a device, on which X is. NULL: nothing. Returns 0 or
+     * an exit code. */
     int (*explain)(struct result *result, const struct run *run, const kiln_matrix *X);
 };
 extern struct verb verb_table[VERBS_MOST];
@@ -198,7 +198,7 @@ extern int verb_count;
 extern const struct verb tool_verbs[];
 extern const int tool_verb_count;
 
-/* What happens at an exit code; for the help and the man pages. */
+/* Holds what happens at an exit code; for the help and the man pages. */
 struct exit_meaning {
     int code;
     const char *meaning;
@@ -218,7 +218,7 @@ struct command {
     struct settings settings;
 };
 
-/* What stands for an option that is not given: the verb's, or without a verb all of them; "" if there is
+/* Says what stands for an option that is not given: the verb's, or without a verb all of them; "" if there is
  * nothing to say. */
 enum { STANDARD_ROOM = 160 };
 /* The n-th name of "a|b|c", from 1. */

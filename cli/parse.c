@@ -348,8 +348,8 @@ const struct option *option_for(const struct command *command, const char *name)
     return NULL;
 }
 
-/* Which verbs take an option that this one does not, if they are so few that somebody may look for one of
- * them. */
+/* Returns which verbs take an option that this one does not, if they are so few that somebody may look for
+ * one of them. */
 static bool refuse(struct parser *parser, const char *name) {
     enum { FEW = 12 };
     struct usage_problem *problem = parser->problem;
@@ -409,7 +409,7 @@ static bool set_values(struct parser *parser) {
     return true;
 }
 
-/* Whether the options go with the verb, and whether there are enough arguments. */
+/* Returns whether the options go with the verb, and whether there are enough arguments. */
 static bool check(struct parser *parser) {
     struct command *command = parser->command;
     const struct verb *verb = command->verb;

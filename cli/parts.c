@@ -6,7 +6,7 @@
 /* For as long as the process runs: arguments point into it. */
 static glob_t found;
 
-/* What glob says, and what to do about it. */
+/* Holds what glob says, and what to do about it. */
 static const struct failure {
     const char *problem, *hint;
 } failures[] = {

@@ -23,7 +23,7 @@ struct rectangle {
     double x, y, width, height;
 };
 
-/* What is taken of librsvg (2.46 or later), and of the libraries that it brings. */
+/* Says what is taken of librsvg (2.46 or later), and of the libraries that it brings. */
 #define RENDERER(F)                                                                                          \
     F(void *, rsvg_handle_new_from_data, (const unsigned char *, size_t, void **))                           \
     F(int, rsvg_handle_render_document, (void *, void *, const struct rectangle *, void **))                 \
@@ -168,7 +168,7 @@ void picture_text(struct picture *picture, double x, double y, const char *ancho
     fputs("</text>\n", file);
 }
 
-/* How long the first line of the title is, which ends between words where it can. */
+/* Returns how long the first line of the title is, which ends between words where it can. */
 static size_t line_of(int width, const char *title) {
     const size_t room = (size_t)((width - 2 * MARGIN) / LETTER), all = strlen(title);
     size_t end = 0;

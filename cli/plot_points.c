@@ -14,7 +14,7 @@ enum { SHADES = 8, GROUPS_MOST = POINT_CLASSES };
 static const char *const shades[SHADES] = {"#3d3f9e", "#2f5fb0", "#2a7fb0", "#2f9b9f",
                                            "#55b07c", "#8cbd5c", "#bfc04c", "#e8b83f"};
 
-/* What is drawn alike: the points of a class, or of a range of numbers. */
+/* Holds what is drawn alike: the points of a class, or of a range of numbers. */
 struct groups {
     int count;
     double least, most; /* of the numbers */

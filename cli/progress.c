@@ -87,7 +87,7 @@ static double fraction(const kiln_progress *now) {
     return fmin(fmax(part, 0), 1);
 }
 
-/* What `done` counts. */
+/* Says what `done` counts. */
 enum kind { ITERATIONS, BYTES, STEPS };
 
 static enum kind kind_of(const kiln_progress *now) {

@@ -20,7 +20,7 @@ static void say_what_was_read(const kiln_data *data, const char *path, int64_t m
         text_seconds(seconds), text_bytes(bytes / fmax(seconds, 1e-6)));
 }
 
-/* Which columns are text, each value of which is a feature: nothing is taken for text in silence. */
+/* Tells which columns are text, each value of which is a feature: nothing is taken for text in silence. */
 static void say_text_columns(const kiln_data *data) {
     enum { SHOWN = 6 };
     const kiln_column *column;
@@ -35,7 +35,7 @@ static void say_text_columns(const kiln_data *data) {
     if (count > 0) say("text columns:%s%s", words, count > SHOWN ? ", ..." : "");
 }
 
-/* What a target may be: labels for those who tell classes apart, text for those who only look. */
+/* Finds what a target may be: labels for those who tell classes apart, text for those who only look. */
 static int targets_of(const struct run *run, const kiln_model *model) {
     const unsigned kinds = run->verb->kinds;
     const char *name = run->verb->name;

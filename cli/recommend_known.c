@@ -203,7 +203,7 @@ static int predict(struct known *k) {
                : fail_library(USING_MODEL);
 }
 
-/* Whether predictions are of ratings. */
+/* Returns whether predictions are of ratings. */
 static bool is_explicit(const struct recommending *r) {
     kiln_matrix *settings = NULL;
     double values[6] = {0};

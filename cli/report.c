@@ -1,4 +1,4 @@
-/* How a run ended, in rows. */
+/* This file says how a run ended, in rows. */
 #include "report.h"
 
 #include <math.h>

@@ -132,7 +132,7 @@ static void print_cell(FILE *file, const struct row *cell) {
     if (cell->after) fputs(cell->after, file);
 }
 
-/* Whether there is anything to see. */
+/* Returns whether there is anything to see. */
 static bool print_cells(FILE *file, const struct result *line, bool heads) {
     const char *between = "";
     char number[NUMBER_ROOM];
@@ -210,8 +210,8 @@ int result_print(const struct result *result, FILE *file) {
 
 /* ------------------------------------------------------------------------------------------- JSON */
 
-/* What JSON has; the same without tables that stand in no section; what a model keeps of the rows outside
- * of sections. */
+/* Says what JSON has; the same without tables that stand in no section; what a model keeps of the rows
+ * outside of sections. */
 enum part { WHOLE, SHORT, REPORT };
 
 static json_t *section_json(const struct result *result, int *at, enum part part);

@@ -1,6 +1,6 @@
-/* What a verb has found, as one list of rows in the order in which they are told. Three printers read it:
- * one makes text for people, one the JSON object, one what a model keeps. A row has its value once; where it
- * appears follows from its fields:
+/* This header says what a verb has found, as one list of rows in the order in which they are told. Three
+ * printers read it: one makes text for people, one the JSON object, one what a model keeps. A row has its
+ * value once; where it appears follows from its fields:
  *
  *   key     it is in JSON under that name; .kept: also in the model's record, .only_kept: there alone
  *   head    a line of text begins with that;  label: so does an indented line, in a column of labels

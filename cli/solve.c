@@ -1,4 +1,4 @@
-/* What the verbs of all algorithms share: one run, from the options to what is told. */
+/* This file has what the verbs of all algorithms share: one run, from the options to what is told. */
 #include "solve.h"
 
 #include <math.h>
@@ -138,7 +138,7 @@ static void put_options(struct result *result, const struct solving *s) {
     result_close(result);
 }
 
-/* What the library reports of this algorithm alone, which a model keeps where there are no metrics. */
+/* Tells what the library reports of this algorithm alone, which a model keeps where there are no metrics. */
 static void put_figures(struct result *result, const kiln_report *report) {
     const char *name;
     for (int64_t i = 0; (name = kiln_report_figure_name(report, i)); i++)

@@ -1,4 +1,4 @@
-/* What the tool says on standard error. */
+/* This file says what the tool says on standard error. */
 #define _GNU_SOURCE
 #include "talk.h"
 

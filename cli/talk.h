@@ -1,4 +1,4 @@
-/* What the tool says on standard error, and what it hears: signals. */
+/* This header says what the tool says on standard error, and what it hears: signals. */
 #ifndef CLI_TALK_H
 #define CLI_TALK_H
 

@@ -49,7 +49,7 @@ struct topics {
             .offset = offsetof(struct topics_wanted, field)                                                  \
     }
 
-/* What a topic model's help says after its own paragraph. */
+/* Says what a topic model's help says after its own paragraph. */
 #define TOPICS_HELP                                                                                          \
     "\n\nDATA is a sparse matrix, rows documents and columns words: UCI's docword.NAME.txt "                 \
     "(vocab.NAME.txt beside it names the words), Matrix Market, .npz or LIBSVM, plain or through gzip or "   \

@@ -34,10 +34,10 @@ struct problem {
 
 struct algorithm {
     const char *name, *title;
-    /* What can be said of the options before the data are read; sets the loss. NULL: nothing. Returns 0 or
-     * an exit code. */
+    /* Finds what can be said of the options before the data are read; sets the loss. NULL: nothing. Returns 0
+     * or an exit code. */
     int (*check)(struct training *job);
-    /* What the targets are, once the data are there and before a device is chosen: finds the classes.
+    /* Finds what the targets are, once the data are there and before a device is chosen: finds the classes.
      * NULL: nothing. Returns 0 or an exit code. */
     int (*inspect)(struct training *job);
     /* Everything else of the algorithm's own: loss; allocates W and b unless a warm start has. Returns 0
@@ -90,7 +90,7 @@ extern const struct solver train_solver; /* whose state is a struct training */
 /* W n x columns and b 1 x columns, zeros unless a warm start has filled them. */
 int train_allocate(struct run *run, struct training *job, int64_t columns);
 int train_fail(const struct training *job); /* reports the library's error, in the data's words */
-/* What the library would do, with the penalty that is kept; 0 or an exit code. */
+/* Finds what the library would do, with the penalty that is kept; 0 or an exit code. */
 int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X);
 double train_value(const struct training *job,
                    const char *option); /* algorithm_value of the job's algorithm */
@@ -100,7 +100,7 @@ int train_find_classes(struct training *job);
 int train_prepare_classifier(struct run *run, struct training *job);
 
 /* train_result.c: hooks of train_solver. */
-/* How good the model is on the training data; its coefficients for people. */
+/* Tells how good the model is on the training data; its coefficients for people. */
 int train_finish(struct solving *s);
 kiln_status train_keep(kiln_model *model, const struct solving *s);
 void train_head(struct result *result, const struct solving *s);

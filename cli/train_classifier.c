@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* What logistic regression and the support vector machine share: the classes of a target. */
+/* This file has what logistic regression and the support vector machine share: the classes of a target. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int copy_names(struct training *job) {
     return failed ? fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names") : 0;
 }
 
-/* Whether the labels are numbers, though they may be kept as text: 1.50, 2.00, ... */
+/* Returns whether the labels are numbers, though they may be kept as text: 1.50, 2.00, ... */
 static bool are_numbers(const kiln_data *data) {
     const char *name;
     for (int64_t i = 0; (name = kiln_data_class_name(data, 0, i)); i++) {

@@ -167,7 +167,7 @@ json_t *train_warnings_json(const kiln_report *report, const kiln_data *data) {
     return array;
 }
 
-/* What the library says of the result. Returns whether that is why the run has not converged. */
+/* Tells what the library says of the result. Returns whether that is why the run has not converged. */
 static bool warn_of_result(const struct run *run, const kiln_report *report, const kiln_data *data) {
     const char *text, *name, *hint;
     char words[512];

@@ -161,7 +161,7 @@ void train_metrics(struct result *result, const struct solving *s) {
     if (job->scores) PUT(result, "cross_validation", JSON(json_incref(job->scores)), .kept = true);
 }
 
-/* Where the file is, and the coefficients. */
+/* Tells where the file is, and the coefficients. */
 void train_put(struct result *result, const struct solving *s) {
     const struct training *job = s->state;
     const char *output = s->run->settings->output;
@@ -199,7 +199,7 @@ static kiln_status set_classes(kiln_model *model, const struct run *run, const s
     return train_set_json(model, "class_names", names);
 }
 
-/* What kiln_model_loss reads again. */
+/* Keeps what kiln_model_loss reads again. */
 static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln_loss *loss) {
     const double values[] = {loss->parameter, loss->link_power};
     kiln_matrix *parameters = NULL;

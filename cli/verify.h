@@ -6,7 +6,7 @@
 
 enum { CLAIMS_MOST = 96 };
 
-/* What the model says about itself, and what was found. */
+/* Holds what the model says about itself, and what was found. */
 struct claim {
     const char *key, *title;
     double claimed, found;

@@ -1,5 +1,5 @@
-/* What a linear model claims: its objective, gradient and duality gap on the data that it was trained
- * with. */
+/* This file says what a linear model claims: its objective, gradient and duality gap on the data that it was
+ * trained with. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What a linear model's file says of its fit, found again: metrics from linear predictors that slow code
- * makes, figures of a generalised linear model and its standard errors from the information matrix.
+/* This file says what a linear model's file says of its fit, found again: metrics from linear predictors that
+ * slow code makes, figures of a generalised linear model and its standard errors from the information matrix.
  *
  * Training rounds predictors, and so has others within bounds that the slow code tells, and means that are
  * as far off as their own formula makes them. Every metric of rows gets better with each row that moves
@@ -101,10 +101,10 @@ static void move_classes(double *scores, const struct judged *j, double directio
     }
 }
 
-/* How far off a mean may be: as far as the predictors at both ends make it, and by some units of its own.
- * A mean that is a power comes as an exponential, which loses as many units as its exponent is long. Least
- * squares may subtract some constant from y and from the mean first. Below the type's range a mean has no
- * digits. */
+/* Finds how far off a mean may be: as far as the predictors at both ends make it, and by some units of its
+ * own. A mean that is a power comes as an exponential, which loses as many units as its exponent is long.
+ * Least squares may subtract some constant from y and from the mean first. Below the type's range a mean has
+ * no digits. */
 static void bounds_of_mean(double *low, double *high, const struct judged *j, double y, double mean,
                            double one, double other) {
     const double logs = mean > 0 ? fabs(log(mean)) : 0;
@@ -199,8 +199,8 @@ static void count_undecided(struct judged *j) {
 
 /* ----------------------------------------------------------------------------------------- claims */
 
-/* What sums over all rows in double may lose, relative; those of least squares are of terms in the model's
- * type. */
+/* Returns what sums over all rows in double may lose, relative; those of least squares are of terms in the
+ * model's type. */
 static double sums_of(const struct judged *j) {
     return (double)j->rows * DBL_EPSILON +
            FORMULA * (j->l->loss->kind == KILN_LOSS_SQUARED ? j->unit : DBL_EPSILON);
@@ -222,8 +222,8 @@ static double brier_rounding(const struct judged *j) {
     return sum / j->weight;
 }
 
-/* How far R2 is off for what double makes of TSS: a mean that is off by e adds weight e^2, and each row's
- * distance from it is rounded. */
+/* Returns how far R2 is off for what double makes of TSS: a mean that is off by e adds weight e^2, and each
+ * row's distance from it is rounded. */
 static double r2_rounding(const struct judged *j) {
     const double r2 = metrics_get(&j->found.metrics, "r2"), rss = metrics_get(&j->found.metrics, "rss");
     double square = 0;

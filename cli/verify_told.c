@@ -1,7 +1,7 @@
-/* What a model's file says of how it came about, held against the rest of the file and the data's names.
- * No code can find the run again; but each entry that training writes is there, entries that say the same
- * twice agree, and "converged" is what the tolerance makes of the residual. Entries that fail are claims
- * that do not hold; those that hold are not told. */
+/* This file says what a model's file says of how it came about, held against the rest of the file and the
+ * data's names. No code can find the run again; but each entry that training writes is there, entries that
+ * say the same twice agree, and "converged" is what the tolerance makes of the residual. Entries that fail
+ * are claims that do not hold; those that hold are not told. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +206,7 @@ static bool near(double claimed, double found) {
     return isnan(found) || fabs(claimed - found) <= 1e-9 * fabs(found);
 }
 
-/* What is said of the folds' scores; the scores themselves are of models that nobody has any more. */
+/* Finds what is said of the folds' scores; the scores themselves are of models that nobody has any more. */
 static void check_folds(struct verifying *v) {
     static const char section[] = "cross_validation";
     const char *text = kiln_model_text(v->model, section);
@@ -359,7 +359,7 @@ static void check_linear(struct verifying *v) {
     check_metrics(v);
 }
 
-/* What each algorithm's report says of its own. */
+/* Holds what each algorithm's report says of its own. */
 static const struct figures {
     const char *algorithm, *keys;
 } figures[] = {{"svm", "gap"},
@@ -383,7 +383,7 @@ static void check_figures(struct verifying *v) {
             expect_keys(v, v->report, "report", figures[i].keys);
 }
 
-/* Whether a graph has a link whose weight is not 1, or weights are not to count. */
+/* Finds whether a graph has a link whose weight is not 1, or weights are not to count. */
 static void check_weights(struct verifying *v) {
     const kiln_matrix *X = kiln_data_X(v->data);
     const bool single = kiln_matrix_type(X) == KILN_F32;

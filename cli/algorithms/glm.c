@@ -18,7 +18,7 @@ static const struct wanted *wanted_of(const struct settings *settings) {
     return (const void *)settings->own.bytes;
 }
 
-/* Whether the parameter is to be found by maximum likelihood where it is not given. */
+/* Returns whether the parameter is to be found by maximum likelihood where it is not given. */
 static bool is_estimated(const kiln_loss *loss) {
     return loss->parameter == 0 && (loss->family == KILN_NEGATIVE_BINOMIAL || loss->family == KILN_BETA);
 }

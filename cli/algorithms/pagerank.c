@@ -244,7 +244,7 @@ static void put_head(struct result *result, const struct solving *s) {
 
 /* ----------------------------------------------------------------------------------------- verify */
 
-/* What a ranking claims: that one more iteration over the same graph would hardly change it. */
+/* Holds what a ranking claims: that one more iteration over the same graph would hardly change it. */
 struct claimed {
     kiln_matrix *ranks, *teleport, *sink;
 };

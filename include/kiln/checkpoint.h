@@ -77,7 +77,7 @@ KILN_API kiln_control kiln_checkpoint_control(kiln_checkpoint *checkpoint, kiln_
 KILN_API kiln_status kiln_checkpoint_along(kiln_checkpoint *checkpoint, double *numbers, int64_t count,
                                            int *found);
 
-/* What became of it. Zero it before the call. */
+/* Holds what became of it. Zero it before the call. */
 typedef struct kiln_checkpoint_info {
     size_t size;
     int64_t written;   /* how many times the file was */

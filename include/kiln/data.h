@@ -33,8 +33,8 @@ KILN_API const char *kiln_format_name(kiln_file_format format);
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
 typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
-/* What becomes of missing values in a CSV file: empty fields, NA, N/A, NaN, null, None, <NA>, #NA and #N/A
- * in any case, and the words of kiln_read_options.missing_words. In columns that
+/* Says what becomes of missing values in a CSV file: empty fields, NA, N/A, NaN, null, None, <NA>, #NA and
+ * #N/A in any case, and the words of kiln_read_options.missing_words. In columns that
  * kiln_read_options.categorical names, empty fields and the words of missing_words alone are missing. All
  * text that is missing is one level, the empty one. X knows which of its entries MEAN and INDICATOR have
  * filled without a model, and kiln_path fills them anew for each fold. */
@@ -174,7 +174,7 @@ KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
 KILN_API int64_t kiln_data_bytes(const kiln_data *data); /* bytes after decompression */
 /* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
 KILN_API const char *kiln_data_schema(const kiln_data *data);
-/* What is odd about the file but no error: text of warning i = 0, 1, ..., which begins with its place
+/* Returns what is odd about the file but no error: text of warning i = 0, 1, ..., which begins with its place
  * FILE:LINE:COLUMN where it has one; *hint (may be NULL) says what to do, or is "". NULL behind the last. */
 KILN_API const char *kiln_data_warning(const kiln_data *data, int64_t i, const char **hint);
 

@@ -64,7 +64,7 @@ KILN_API kiln_status kiln_device_get_info(const kiln_device *device, kiln_device
  * apart the rows lie. Free with kiln_free. */
 KILN_API kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count, size_t size);
 
-/* What the device has done since it was opened. */
+/* Holds what the device has done since it was opened. */
 typedef struct kiln_device_statistics {
     size_t size;
     int64_t bytes_up, bytes_down; /* host to device and back; 0 on the CPU, where nothing moves */

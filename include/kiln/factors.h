@@ -184,10 +184,10 @@ KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix 
  * figure. A text "rows" or "columns", a JSON array of strings, may name them. */
 KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     double mean, const kiln_als_options *options);
-/* What a factor model claims, again in plain loops with sums in long double: the objective, and the root mean
- * squared error at R's entries (implicit: NaN). options as kiln_als_model takes them; mean: the report's
- * figure.
- * Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz r, implicit also (m + n) r^2, on one thread. */
+/* Holds what a factor model claims, again in plain loops with sums in long double: the objective, and the
+ * root mean squared error at R's entries (implicit: NaN). options as kiln_als_model takes them; mean: the
+ * report's figure. Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz r, implicit also (m + n) r^2, on one
+ * thread. */
 typedef struct kiln_als_verification {
     size_t size;
     double objective, rmse;

@@ -286,8 +286,8 @@ typedef struct kiln_path_options {
 KILN_API kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X,
                                const kiln_matrix *y, int64_t k, const kiln_path_options *path);
 
-/* What a model is worth, computed again by slow reference code: plain loops in at least f64, which share
- * nothing with the operations that trained it. */
+/* Holds what a model is worth, computed again by slow reference code: plain loops in at least f64, which
+ * share nothing with the operations that trained it. */
 typedef struct kiln_verify_options {
     size_t size;
     double l2, l1; /* default none, whatever was trained */
@@ -327,7 +327,7 @@ KILN_API kiln_status kiln_verify_predictors(kiln_matrix *Eta, kiln_matrix *round
                                             const kiln_matrix *W, const kiln_matrix *b,
                                             const kiln_matrix *offset);
 
-/* What kiln_glm's figures and standard errors claim, recomputed likewise. NaN: not known. */
+/* Holds what kiln_glm's figures and standard errors claim, recomputed likewise. NaN: not known. */
 typedef struct kiln_glm_verification {
     size_t size;
     double deviance, null_deviance, dispersion, aic;

@@ -100,8 +100,8 @@ typedef struct kiln_roc {
     double area;
     double false_share[KILN_ROC_MOST], true_share[KILN_ROC_MOST];
 } kiln_roc;
-/* Of class j against all others; of two classes, and of a binomial GLM's outcomes (j = 0), one class says it
- * all. NULL: there is none. Owned by metrics. */
+/* Returns the curve of class j against all others; of two classes, and of a binomial GLM's outcomes (j = 0),
+ * one class says it all. NULL: there is none. Owned by metrics. */
 KILN_API const kiln_roc *kiln_metrics_roc(const kiln_metrics *metrics, int64_t j);
 
 /* Rows in order of their predictions, in bins of about equal weight; equal predictions share a bin. */

@@ -46,8 +46,8 @@ KILN_API const char *kiln_link_name(kiln_link link);
  * epsilon, 0).
  * ERR_MODEL: it has none, or they are unknown. */
 KILN_API kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model);
-/* Whether the model's coefficients are a start for training with this loss, of which only kind, family, link
- * and parameters count: X W + b must mean the same in both, which is the target itself (linreg, svm for
+/* Finds whether the model's coefficients are a start for training with this loss, of which only kind, family,
+ * link and parameters count: X W + b must mean the same in both, which is the target itself (linreg, svm for
  * regression, glm at the identity link), the mean at one and the same link (glm), or what one kind of
  * classifier makes of it (logreg, svm). ERR_MODEL says what the two are; the model is untouched. Shapes and
  * classes are for the caller to compare. */
@@ -103,8 +103,8 @@ typedef struct kiln_trace_row {
     double test;
 } kiln_trace_row;
 
-/* What a run did. Zero it before the call but for its size (kiln_report report = {.size = sizeof report}; a
- * size of 0 is without what stands behind `solver`), free what it holds with kiln_report_free. */
+/* Holds what a run did. Zero it before the call but for its size (kiln_report report = {.size = sizeof
+ * report}; a size of 0 is without what stands behind `solver`), free what it holds with kiln_report_free. */
 typedef struct kiln_report {
     size_t size;
     int converged; /* 1 only if the criterion was checked on the returned result and held, see
@@ -121,8 +121,8 @@ typedef struct kiln_report {
     struct kiln_figures *figures; /* kiln_report_figure reads them */
     /* what found the result, of several ways that the algorithm has; a literal; NULL: it has one */
     const char *solver;
-    /* How far the objective is above the optimum at most, whether or not the run has converged, with what
-     * rounding may have made of the objective: docs/results.md has the formulas. INFINITY: there is no
+    /* Says how far the objective is above the optimum at most, whether or not the run has converged, with
+     * what rounding may have made of the objective: docs/results.md has the formulas. INFINITY: there is no
      * bound. */
     double optimality_gap;
     const char *certificate; /* what that follows from: "duality gap", "normal equations"; a literal; NULL: no
@@ -131,7 +131,7 @@ typedef struct kiln_report {
 /* Frees the trace and the figures. NULL is allowed. */
 KILN_API void kiln_report_free(kiln_report *report);
 
-/* What else the algorithm has to say of its result, by name; NaN if it does not say that.
+/* Returns what else the algorithm has to say of its result, by name; NaN if it does not say that.
  *   linreg  "rss", "tss"     weighted sums of squares over all targets: residual; about the means of y, with
  *                            and without intercept
  *           "r2"             1 - rss/tss; NaN if tss = 0
@@ -155,11 +155,11 @@ KILN_API void kiln_report_free(kiln_report *report);
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
-/* What a user should know of the result before he trusts it: text of warning i = 0, 1, ..., NULL past the
- * last.
- * *name (may be NULL) is a word that stays the same from release to release; *hint (may be NULL) says what to
- * do, or is "". Both write options as errors do (kiln_error). That a run has not converged is no warning:
- * `converged` says it.
+/* Returns what a user should know of the result before he trusts it: text of warning i =
+ * 0, 1, ..., NULL past the last. *name (may be NULL) is a word that stays the same from
+ * release to release; *hint (may be NULL) says what to do, or is "". Both write options
+ * as errors do (kiln_error). That a run has not converged is no warning: `converged` says
+ * it.
  *   separated         logreg, glm (binomial), without a penalty: a plane separates the classes,
  *                     coefficients have no optimum
  *   quasi-separated   the same of some rows, while others lie on that plane
@@ -324,12 +324,12 @@ typedef enum kiln_init {
     KILN_INIT_GIVEN = 4     /* the centres as they come */
 } kiln_init;
 
-/* How the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS
+/* Says how the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS
  * where they are there and X has 256 columns or more, or columns times centres come to 65,536 or more; on
  * GPUs where X has 64 MB or more, and there are no weights; else LLOYD. */
 typedef enum kiln_kmeans_algorithm {
     KILN_KMEANS_LLOYD = 1, /* all distances and all sums in every pass */
-    /* What the pass before leaves in doubt (kiln_bounds); ERR_UNSUPPORTED where there are no bounds. */
+    /* Says what the pass before leaves in doubt (kiln_bounds); ERR_UNSUPPORTED where there are no bounds. */
     KILN_KMEANS_BOUNDS = 2
 } kiln_kmeans_algorithm;
 

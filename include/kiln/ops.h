@@ -52,7 +52,7 @@ KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose 
 
 /* ---- dense products sampled at a sparse matrix ---- */
 
-/* What becomes of an entry s of S and the dot product d = a_i . b_j at its place: f(s, d); and what
+/* Says what becomes of an entry s of S and the dot product d = a_i . b_j at its place: f(s, d); and what
  * kiln_sddmm's sum adds up. */
 typedef enum kiln_sample_kind {
     KILN_SAMPLE_PRODUCT = 1, /* d; sum of d^2 */
@@ -105,7 +105,7 @@ KILN_API kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alp
 
 /* ---- losses of linear models: the pattern with a map of its own in the middle ---- */
 
-/* What a row with target y adds to the objective, as a function of its linear predictor eta = x.w + b +
+/* Says what a row with target y adds to the objective, as a function of its linear predictor eta = x.w + b +
  * offset. */
 typedef enum kiln_loss_kind {
     KILN_LOSS_SQUARED = 1,         /* (eta - y)^2 / 2 */
@@ -222,8 +222,8 @@ KILN_API kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const ki
  * link and their parameters are read. M may be Eta. */
 KILN_API kiln_status kiln_loss_mean(kiln_matrix *M, const kiln_loss *loss, const kiln_matrix *Eta);
 
-/* What a generalised linear model is judged by, row by row at Eta = X w + 1 b + offset (m x 1). D m x 3, with
- * s the weight:
+/* Finds what a generalised linear model is judged by, row by row at Eta = X w + 1 b + offset (m x 1). D m x
+ * 3, with s the weight:
  *   s d(y, mu), the deviance's part: twice what the row's log-likelihood lacks to its largest value, that at
  *   mu = y (beta: at the mu with psi(P mu) - psi(P (1 - mu)) = logit y); s (y - mu)^2 / V(mu), Pearson's;
  *   what minus the row's log-likelihood has beyond its loss: terms in y and s alone, for dispersion 1.
@@ -331,7 +331,7 @@ KILN_API kiln_status kiln_combine_from(kiln_matrix *W, const kiln_ratio *a, cons
 
 /* ---- many vectors at once ---- */
 
-/* Where the vectors of a batch lie among the values of a matrix, which are numbered row by row (a sparse
+/* Says where the vectors of a batch lie among the values of a matrix, which are numbered row by row (a sparse
  * matrix's: its stored entries). A batch is made once and serves any number of calls and matrices. */
 typedef struct kiln_batch kiln_batch;
 
@@ -353,7 +353,7 @@ KILN_API kiln_status kiln_batch_ragged(kiln_batch **batch, kiln_device *device, 
 KILN_API kiln_status kiln_batch_rows(kiln_batch **batch, const kiln_matrix *X);
 KILN_API void kiln_batch_free(kiln_batch *batch); /* NULL is allowed; before its device closes */
 
-/* What becomes of a vector x of n elements. A NaN among them makes every number NaN, and is itself the
+/* Says what becomes of a vector x of n elements. A NaN among them makes every number NaN, and is itself the
  * largest and the smallest that ARGMAX and ARGMIN find; of equals they find the first, counted from 0. */
 typedef enum kiln_batch_kind {
     KILN_BATCH_SUM = 1,     /* sum x; n = 0: 0 */
@@ -394,7 +394,7 @@ KILN_API kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, cons
 
 /* ---- nearest centres ---- */
 
-/* What passes over one X leave behind for the next, so that it reads less of X: of each row its centre,
+/* Holds what passes over one X leave behind for the next, so that it reads less of X: of each row its centre,
  * and on a CPU no less than the distance from it, and no more than the distances from the others. When a
  * centre has moved so far, these are off by so much, and only rows that they leave in doubt are measured.
  * Sums are those of the pass before, corrected for the rows that have changed their centre
@@ -419,7 +419,7 @@ KILN_API void kiln_bounds_refresh(kiln_bounds *bounds);
 /* The share of the distances between rows and centres that passes so far have not measured, 0 to 1. */
 KILN_API double kiln_bounds_skipped(const kiln_bounds *bounds);
 
-/* What is wanted of the nearest centres; NULL: not that. */
+/* Holds what is wanted of the nearest centres; NULL: not that. */
 typedef struct kiln_assignment {
     size_t size;
     kiln_matrix *
@@ -463,7 +463,7 @@ KILN_API kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64
 
 /* ---- conjugate gradient ---- */
 
-/* What k independent, preconditioned conjugate gradient recurrences for H E = G work on: H = A + L, L a
+/* Holds what k independent, preconditioned conjugate gradient recurrences for H E = G work on: H = A + L, L a
  * diagonal, and A = (X - 1 mean^T)^T diag(weights) (X - 1 mean^T). Q holds L P when a pass over X adds A P to
  * it. What rounding leaves of the sums of centred rows is not to be magnified by the means: the pass returns
  * these sums, and mean sums is taken off Q. */
@@ -546,9 +546,9 @@ KILN_API kiln_status kiln_guttman_step(const kiln_guttman *step);
 
 /* ---- PageRank ---- */
 
-/* How the links of a graph lie for sums over those that lead to a vertex, which are its row here. All of them
- * store 4 bytes a link, and values only where weights are asked for; they are made once, at the first step,
- * and kept with A.
+/* Says how the links of a graph lie for sums over those that lead to a vertex, which are its row here. All of
+ * them store 4 bytes a link, and values only where weights are asked for; they are made once, at the first
+ * step, and kept with A.
  *   csr       row after row; a GPU's vector of threads takes a row, however long it is
  *   hybrid    windows of rows sorted by length, whose rows of equal length are done together (ELLPACK without
  *             padding, a bin for each length); on a GPU rows of more than 64 links are in balanced shares
@@ -562,8 +562,8 @@ typedef enum kiln_layout {
     KILN_LAYOUT_BALANCED = 3
 } kiln_layout;
 
-/* What power iteration for PageRank works on: k rankings of one graph's n vertices at once, 1 <= k <= 64,
- * each a column of
+/* Holds what power iteration for PageRank works on: k rankings of one graph's n vertices at once, 1 <= k <=
+ * 64, each a column of
  *   P = (1 - damping) teleport + damping (A^T D^-1 P + mass * dangling),
  * D the sums of A's rows, which are what links from a vertex weigh together, and mass the sum of P over the
  * vertices that have none. Row i of A links to column j with weight a_ij >= 0. The update gathers by columns

@@ -28,7 +28,7 @@ typedef struct kiln_processes kiln_processes;
 KILN_API kiln_status kiln_processes_join(kiln_processes **processes, int communicator);
 #define KILN_WORLD (-1)
 
-/* How many there are, this one included; 0 for NULL. */
+/* Finds how many there are, this one included; 0 for NULL. */
 KILN_API int kiln_processes_count(const kiln_processes *processes);
 
 /* On process 0: opens a device in every process, and one handle for all. name: "cpu"; "cuda" or "opencl", of

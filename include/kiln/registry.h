@@ -29,9 +29,9 @@ typedef struct kiln_option {
     const char *name; /* the field's */
     kiln_option_kind kind;
     size_t offset; /* of the field in the struct */
-    /* What a field of 0 stands for, for an X in f64 and in f32; 0 where the data or other options decide. A
-     * flag's field of 0 is off in any case: tools and bindings set it where nobody says and its standard is
-     * 1. */
+    /* Says what a field of 0 stands for, for an X in f64 and in f32; 0 where the data or other options
+     * decide. A flag's field of 0 is off in any case: tools and bindings set it where nobody says and its
+     * standard is 1. */
     double standard, standard_f32;
     double least, most;
     const char *choices; /* "gaussian|poisson|..."; NULL but for a choice */
@@ -75,19 +75,19 @@ kiln_algorithm_named(const char *name); /* NULL if there is none of that name */
  * with real data; max_iterations as in its options, 0 = the default. 1 for a name that is none. */
 KILN_API int64_t kiln_algorithm_passes(const char *name, int64_t columns, int64_t max_iterations);
 
-/* Which of its ways an algorithm would take. Zero it before the call. */
+/* Says which of its ways an algorithm would take. Zero it before the call. */
 typedef struct kiln_solver {
     size_t size;
     const char *solver;     /* as kiln_report's would begin; a literal; NULL: it does not choose by X */
     int64_t max_iterations; /* in force: as given, or the default for such an X; 0: it has no such option */
     char why[256];          /* what decided, a sentence without a full stop; "" where there is no choice */
 } kiln_solver;
-/* What the algorithm would do with X, on its device, for k columns of y (classes, where these are more than
- * 2) and with `options`, its options struct (NULL: defaults). Fields that are no settings are not looked at.
- * At most 65,536 of X's entries are looked at: a rule that only the data can bring into force, as a factor
- * that turns out useless, may lead to another solver in the end. Errors: ERR_ARGUMENT (no algorithm of that
- * name, or X is NULL, k < 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had for
- * such an X). On failure *choice is untouched. */
+/* Finds what the algorithm would do with X, on its device, for k columns of y (classes, where these are more
+ * than 2) and with `options`, its options struct (NULL: defaults). Fields that are no settings are not looked
+ * at. At most 65,536 of X's entries are looked at: a rule that only the data can bring into force, as a
+ * factor that turns out useless, may lead to another solver in the end. Errors: ERR_ARGUMENT (no algorithm of
+ * that name, or X is NULL, k < 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had
+ * for such an X). On failure *choice is untouched. */
 KILN_API kiln_status kiln_solver_choose(kiln_solver *choice, const char *name, const void *options,
                                         const kiln_matrix *X, int64_t k);
 

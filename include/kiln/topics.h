@@ -105,8 +105,8 @@ KILN_API kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix 
  * f64: prior, shape, rate). A text "columns", a JSON array of strings, may name the words. */
 KILN_API kiln_status kiln_gap_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     const kiln_gap_options *options);
-/* What a topic model claims, again in plain loops with sums in long double: the objective, or the bound, of A
- * and B. options as in training. Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz k on one thread. */
+/* Holds what a topic model claims, again in plain loops with sums in long double: the objective, or the
+ * bound, of A and B. options as in training. Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz k on one thread. */
 typedef struct kiln_topics_verification {
     size_t size;
     double objective;

@@ -44,7 +44,7 @@ typedef struct kiln_work {
     int64_t steps; /* kiln_lda's, in an iteration; 0 = its default */
 } kiln_work;
 
-/* What the work is expected to take on a device: seconds = start + move + prepare + passes * (pass +
+/* Holds what the work is expected to take on a device: seconds = start + move + prepare + passes * (pass +
  * overhead). */
 typedef struct kiln_estimate {
     char device[32], description[160];

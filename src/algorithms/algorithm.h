@@ -20,7 +20,7 @@
 
 enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */
 
-/* What kiln_gram counts for in a report. */
+/* Returns what kiln_gram counts for in a report. */
 static inline int64_t ki_gram_passes(int64_t n) {
     return (n + 63) / 64;
 }

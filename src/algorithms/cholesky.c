@@ -57,7 +57,7 @@ static double rounding_of(const struct ki_factorisation *of, int64_t k) {
     return of->rounding * length * far;
 }
 
-/* Whether what is left of column k is nothing. */
+/* Returns whether what is left of column k is nothing. */
 static bool is_left_out(const struct ki_factorisation *of, int64_t k, double left) {
     const double doubted = of->blurred ? fmax(1e-2, 16 * of->rounding * of->blurred[k]) : 1e-2;
     return left <= of->part * of->scale[k] ||

@@ -33,7 +33,7 @@ bool ki_factorise(struct ki_factorisation *of, double until);
 double ki_substitute(const double *U, double *r, int64_t size);
 double ki_substitute_narrow(const float *U, double *r, int64_t size);
 void ki_narrow(double *U, int64_t count); /* to floats, where they are */
-/* What kiln_gram of X, in memory, takes on its device, in passes over X; and what a factorisation of
+/* Returns what kiln_gram of X, in memory, takes on its device, in passes over X; and what a factorisation of
  * `size` on the host holds a GPU up for, with the matrix's way there and a step's way back. */
 double ki_gram_price(const kiln_matrix *X);
 double ki_gpu_factor_price(const kiln_matrix *X, double size);

@@ -170,8 +170,8 @@ done:
     return status;
 }
 
-/* How many iterations to queue next: half of those that the last ones let expect, so that none is in vain;
- * one on the CPU, which gains nothing by more. */
+/* Returns how many iterations to queue next: half of those that the last ones let expect, so that none is in
+ * vain; one on the CPU, which gains nothing by more. */
 static int64_t look_ahead(const struct ki_hits *s, double seconds) {
     if (!s->gpu || !isfinite(s->before)) return 1;
     const double rate = log(s->before / s->run.report.residual) / (double)s->queued;
@@ -180,7 +180,7 @@ static int64_t look_ahead(const struct ki_hits *s, double seconds) {
     return (int64_t)fmax(fmin(left / 2, most), 1);
 }
 
-/* Whether the last iterations let so many expect that the faster method is worth its start. */
+/* Returns whether the last iterations let so many expect that the faster method is worth its start. */
 static bool slow(const struct ki_hits *s) {
     if (s->accelerations >= ACCELERATIONS || !isfinite(s->before)) return false;
     if (s->options.solver) return s->options.solver == KILN_HITS_LOBPCG;
@@ -242,7 +242,7 @@ done:
     return status;
 }
 
-/* Whether sums of as many terms as a vertex may have links may be off by a share of the tolerance. */
+/* Returns whether sums of as many terms as a vertex may have links may be off by a share of the tolerance. */
 static bool sums_are_long(const struct ki_hits *s) {
     const int64_t vertices = ki_max(kiln_matrix_rows(s->A), kiln_matrix_cols(s->A));
     const double terms = (double)ki_min(vertices, kiln_matrix_nnz(s->A));

@@ -72,7 +72,7 @@ static kiln_status check_glm(const kiln_model *model) {
     "is for the columns as they are."
 #define TINY " 0 goes on until rounding or the limit of iterations ends it."
 #define RELATIVE "Stop when the gradient, its columns scaled, is at most this times what it is at zero."
-/* What all four have. */
+/* Says what all four have. */
 #define SHARED(type, f64, f32, most, residual, steps)                                                        \
     KI_OPTION(type, no_intercept, FLAG, 0, 0, 0, 1, NULL, INTERCEPT),                                        \
         KI_OPTION(type, standardize, FLAG, 0, 0, 0, 1, NULL, STANDARDIZE),                                   \

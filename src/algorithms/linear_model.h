@@ -1,4 +1,4 @@
-/* What the rows of the linear models share: their losses (model_loss.c) and predictions
+/* This header has what the rows of the linear models share: their losses (model_loss.c) and predictions
  * (predict_linear.c). */
 #ifndef KI_LINEAR_MODEL_H
 #define KI_LINEAR_MODEL_H

@@ -19,7 +19,7 @@ double ki_tensor_value(const struct ki_tensor *tensor, int64_t i) {
                                     : ((const double *)tensor->values)[i];
 }
 
-/* What a letter stands for, once a tensor has been seen. */
+/* Holds what a letter stands for, once a tensor has been seen. */
 struct sizes {
     int64_t of[256];
     const char *first[256]; /* the tensor that said so; NULL: none has */

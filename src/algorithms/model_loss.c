@@ -49,7 +49,7 @@ kiln_status ki_loss_glm(kiln_loss *loss, const kiln_model *model) {
     return KILN_OK;
 }
 
-/* Whether X W + b is the mean at a link: the target's value is that at the identity. */
+/* Returns whether X W + b is the mean at a link: the target's value is that at the identity. */
 static bool at_link(const kiln_loss *loss, kiln_link *link) {
     *link = loss->kind == KILN_LOSS_GLM ? ki_link_of(loss) : KILN_LINK_IDENTITY;
     return loss->kind == KILN_LOSS_SQUARED || loss->kind == KILN_LOSS_SQUARED_EPSILON ||

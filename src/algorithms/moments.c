@@ -17,7 +17,7 @@ enum {
     LOOKS = 5,  /* about better and better means: a first c may be of rows without weight, and be anything */
     COPIED = 16 /* columns that are copied out together */
 };
-/* What may be left of a sum of squares about c: beyond it rounding shows. */
+/* Says what may be left of a sum of squares about c: beyond it rounding shows. */
 static const double DOUBTED_F64 = 1e-2, DOUBTED_F32 = 0.25;
 
 /* A column whose squares leave the range of the type at either end: in the mean, as its sum may be large. */

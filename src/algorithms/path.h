@@ -7,7 +7,7 @@
 
 struct ki_path;
 
-/* What kiln_path has to know of an algorithm. */
+/* Holds what kiln_path has to know of an algorithm. */
 struct ki_path_rule {
     kiln_status (*train)(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                          const void *options, kiln_report *report);

@@ -1,6 +1,6 @@
-/* What the library knows of its algorithms: a row each, in the algorithm's own file, and registry.c lists
- * the rows. Loading and saving models, kiln_predict, kiln_model_loss and kiln_algorithm_... read them;
- * nothing else knows an algorithm by name. */
+/* This header says what the library knows of its algorithms: a row each, in the algorithm's own file, and
+ * registry.c lists the rows. Loading and saving models, kiln_predict, kiln_model_loss and kiln_algorithm_...
+ * read them; nothing else knows an algorithm by name. */
 #ifndef KI_REGISTRY_H
 #define KI_REGISTRY_H
 
@@ -20,7 +20,7 @@ struct ki_tensor_rule {
 
 enum { KI_RULES = 7, KI_TEXTS = 4 };
 
-/* How a topic model's A and B give a document's mixture of topics: A times the sums of B's columns, or A
+/* Says how a topic model's A and B give a document's mixture of topics: A times the sums of B's columns, or A
  * itself. */
 enum ki_topics { KI_TOPICS_NONE, KI_TOPICS_RATES, KI_TOPICS_SHARES };
 
@@ -94,7 +94,7 @@ kiln_status ki_options_check(const void *options, const struct ki_algorithm *alg
 /* Options that stand at 0, and were not given, become what 0 stands for. Where that depends on another
  * option the algorithm sets it first. */
 void ki_options_fill(void *options, const struct ki_algorithm *algorithm, kiln_type type);
-/* Whether an option is to be taken as it stands: it is not 0, or was given. */
+/* Returns whether an option is to be taken as it stands: it is not 0, or was given. */
 bool ki_option_stands(const void *options, const struct ki_algorithm *algorithm, const char *name);
 void ki_option_set(void *options, const struct ki_algorithm *algorithm, const char *name, double value);
 

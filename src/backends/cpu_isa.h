@@ -1,4 +1,4 @@
-/* Which of the CPU's bodies a processor can run. */
+/* This header says which of the CPU's bodies a processor can run. */
 #ifndef KI_CPU_ISA_H
 #define KI_CPU_ISA_H
 
@@ -6,8 +6,8 @@
 
 #include "core/device.h"
 
-/* What CPUID says (leaf 1 in ECX, leaf 7 in EBX), and in XCR0 which registers the system saves; 0 without an
- * answer. */
+/* Holds what CPUID says (leaf 1 in ECX, leaf 7 in EBX), and in XCR0 which registers the system saves; 0
+ * without an answer. */
 struct ki_cpuid {
     uint32_t leaf_1, leaf_7, xcr0;
 };

@@ -1,6 +1,6 @@
-/* How much memory this process may use: beyond it the kernel ends the process without a word. The limits
- * of all control groups from the process's own up to the root hold; version 2 has one tree of groups,
- * version 1 one for each kind of limit. */
+/* This file computes how much memory this process may use: beyond it the kernel ends the process without a
+ * word. The limits of all control groups from the process's own up to the root hold; version 2 has one tree
+ * of groups, version 1 one for each kind of limit. */
 #include "backends/cpu_memory.h"
 
 #include <stdbool.h>

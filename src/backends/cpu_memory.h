@@ -1,4 +1,4 @@
-/* How much memory this process may use. */
+/* This header says how much memory this process may use. */
 #ifndef KI_CPU_MEMORY_H
 #define KI_CPU_MEMORY_H
 

@@ -46,7 +46,7 @@ static kiln_status attribute(int64_t *value, int number, int ordinal) {
     return status;
 }
 
-/* Whether there is something to get kernels from; what it is goes into the description. */
+/* Finds whether there is something to get kernels from; what it is goes into the description. */
 static kiln_status find_kernels(kiln_device_info *info, int architecture) {
     const size_t used = strlen(info->description), room = sizeof info->description - used;
     if (ki_pack_serves(architecture)) {

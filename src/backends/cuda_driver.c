@@ -14,7 +14,7 @@ static const struct ki_symbol symbols[] = {
 #undef FUNCTION
 };
 
-/* What the failed calls are called in NVIDIA's documentation. */
+/* Says what the failed calls are called in NVIDIA's documentation. */
 static const struct {
     const char *member, *symbol;
 } names[] = {
@@ -84,7 +84,7 @@ enum ki_cuda_class ki_cuda_classify(int code) {
     return KI_CUDA_FATAL; /* a code from the future: not to be trusted */
 }
 
-/* What helps against one code in particular. */
+/* Says what helps against one code in particular. */
 static const struct {
     int code;
     const char *hint;

@@ -1,4 +1,4 @@
-/* What passes between Kiln and libcuda.so.1, or the tests' stub of it. */
+/* This header says what passes between Kiln and libcuda.so.1, or the tests' stub of it. */
 #ifndef KI_CUDA_TYPES_H
 #define KI_CUDA_TYPES_H
 

@@ -9,7 +9,7 @@
 
 struct ki_nccl;
 
-/* Whether there is an NCCL that works. */
+/* Returns whether there is an NCCL that works. */
 bool ki_nccl_there(void);
 /* Connects different GPUs of this process, by their numbers; what is asked of them later is queued on their
  * streams. NULL where there is no NCCL, or none that works, which `teller` tells its user. */

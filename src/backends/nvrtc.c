@@ -64,8 +64,8 @@ static kiln_status not_found(void) {
     return ki_hint("pip install nvidia-cuda-nvrtc, or KILN_NVRTC_PATH=/where/it/is/libnvrtc.so.13");
 }
 
-/* Whether this NVRTC makes code for the architecture. An older one that cannot is found out here and not at
- * the first kernel. */
+/* Finds whether this NVRTC makes code for the architecture. An older one that cannot is found out here and
+ * not at the first kernel. */
 static kiln_status knows(int architecture) {
     int count = 0, *list = NULL, code = nvrtc.architecture_count(&count);
     kiln_status status = KILN_OK;
@@ -130,7 +130,7 @@ static kiln_status compile_failed(nvrtc_program program, int code) {
     return KILN_ERR_BUILD;
 }
 
-/* What every kernel is compiled with. IEEE arithmetic is the default, and is said all the same. */
+/* Says what every kernel is compiled with. IEEE arithmetic is the default, and is said all the same. */
 static const char *const always[] = {"-default-device", "-fmad=true", "-ftz=false", "-prec-div=true",
                                      "-prec-sqrt=true"};
 enum { ALWAYS = sizeof always / sizeof *always, OPTIONS_MAX = 64 };
@@ -138,9 +138,9 @@ enum { ALWAYS = sizeof always / sizeof *always, OPTIONS_MAX = 64 };
  * NVRTC does of one program at a time, whatever threads ask. The machine code is the same. */
 static const char minimal[] = "--minimal";
 
-/* Which line an instruction comes from, for profilers and sanitizers: a tenth of the compiler's time, two
- * thirds of what it writes, and not one instruction. Whoever names the kernels' sources wants it, and begins
- * with an empty cache, which knows nothing of it. */
+/* Says which line an instruction comes from, for profilers and sanitizers: a tenth of the compiler's time,
+ * two thirds of what it writes, and not one instruction. Whoever names the kernels' sources wants it, and
+ * begins with an empty cache, which knows nothing of it. */
 static const char lines[] = "-lineinfo";
 
 /* Splits text, in place, at spaces. */

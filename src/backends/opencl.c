@@ -200,7 +200,7 @@ static void opencl_close(kiln_device *device) {
     device->impl = NULL;
 }
 
-/* What the dialect must know of the device. */
+/* Writes what the dialect must know of the device. */
 static void set_options(struct opencl *opencl, int nvidia, bool has_f64) {
     char maker[32] = "";
     if (nvidia) snprintf(maker, sizeof maker, " -DKILN_NVIDIA=%d", nvidia);

@@ -1,4 +1,4 @@
-/* What PoCL cannot do side by side. */
+/* This header says what PoCL cannot do side by side. */
 #ifndef KI_POCL_H
 #define KI_POCL_H
 

@@ -1,4 +1,4 @@
-/* What a pack has unless it is told otherwise. */
+/* This header says what a pack has unless it is told otherwise. */
 #ifndef KI_USUAL_H
 #define KI_USUAL_H
 

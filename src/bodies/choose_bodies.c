@@ -1,4 +1,4 @@
-/* Which table of CPU bodies a matrix's device and type ask for. */
+/* This file says which table of CPU bodies a matrix's device and type ask for. */
 #include "bodies/bodies.h"
 
 static const struct ki_bodies *bodies_of(enum ki_isa isa, kiln_type type) {

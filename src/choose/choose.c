@@ -1,4 +1,4 @@
-/* Which device ends the work first: the host, where the data lie, or the best GPU.
+/* This file says which device ends the work first: the host, where the data lie, or the best GPU.
  *
  * The order of questions keeps small work free of cost. Pessimistic figures of a processor need no measuring,
  * and no GPU starts in less than START_LEAST: work that ends sooner stays on the host, and no GPU's library
@@ -36,7 +36,7 @@ struct choice {
     bool told; /* that something is measured */
 };
 
-/* Whether X is thin is a question to the processor alone: a GPU has other ways. */
+/* Returns whether X is thin is a question to the processor alone: a GPU has other ways. */
 static struct ki_cost cost_of(const struct choice *choice, const struct candidate *candidate) {
     const bool thin = candidate == &choice->host && !ki_cpu_panels_fit(&choice->work);
     return ki_cost_of(&candidate->figures, &choice->work, candidate->budget, thin);
@@ -146,9 +146,9 @@ static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_
     return KILN_OK;
 }
 
-/* How long a process takes that opens the GPU seen last and does nothing else, asked once and before this one
- * opens a GPU: a driver that somebody uses starts and ends sooner. Negative: nobody was asked, or nobody
- * knows. */
+/* Returns how long a process takes that opens the GPU seen last and does nothing else, asked once and before
+ * this one opens a GPU: a driver that somebody uses starts and ends sooner. Negative: nobody was asked, or
+ * nobody knows. */
 static double ask_for_process(struct choice *choice) {
     const kiln_choose_options *options = &choice->options;
     if (!options->process || !*choice->gpu.info.name || choice->gpu.figures.process > 0) return -1;
@@ -196,7 +196,7 @@ static kiln_status look_at_gpu(struct choice *choice) {
     return status == KILN_ERR_NOMEM ? status : KILN_OK;
 }
 
-/* What a process takes on the processor, too: of a GPU's this is a part. */
+/* Finds what a process takes on the processor, too: of a GPU's this is a part. */
 static kiln_status ask_for_host(struct choice *choice) {
     struct candidate *host = &choice->host;
     const kiln_choose_options *options = &choice->options;
@@ -221,7 +221,7 @@ static void measure_host(struct choice *choice) {
     host->measured = true;
 }
 
-/* Whether the host has ended before a GPU has merely started, which is then not looked at. */
+/* Returns whether the host has ended before a GPU has merely started, which is then not looked at. */
 static bool settled(struct choice *choice) {
     const struct ki_figures *gpu = &choice->gpu.figures;
     const double start = choice->gpu.known ? fmax(gpu->start, gpu->process) : START_LEAST;

@@ -18,8 +18,8 @@
 /* Vectors of n x k that an iteration of conjugate gradient reads or writes (kiln_cg_step, and w and y of the
  * pass). */
 static const double VECTORS = 11;
-/* What a pass takes with 8 columns of y, as a multiple of one column's time, and how many columns share a
- * pass. */
+/* Says what a pass takes with 8 columns of y, as a multiple of one column's time, and how many columns share
+ * a pass. */
 static const double EIGHT_COLUMNS = 1.3;
 enum { COLUMNS_A_PASS = 8 };
 /* X, and beside it what passes need: vectors, partial sums, what is derived from X. */

@@ -1,4 +1,4 @@
-/* What passes over a matrix cost on a device, from figures measured there once. */
+/* This header says what passes over a matrix cost on a device, from figures measured there once. */
 #ifndef KI_COST_H
 #define KI_COST_H
 
@@ -40,7 +40,7 @@ struct ki_cost {
 
 /* The work with its defaults filled in; ERR_ARGUMENT if it makes no sense. */
 kiln_status ki_work_check(kiln_work *full, const kiln_work *work);
-/* Of X. */
+/* Returns the bytes of X. */
 double ki_work_bytes(const kiln_work *work);
 /* thin: of a wide sparse X, figures->thin applies. */
 struct ki_cost ki_cost_of(const struct ki_figures *figures, const kiln_work *work, double budget, bool thin);

@@ -18,8 +18,8 @@ void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info)
     snprintf(owner, KI_FIGURE_OWNER, "%s %s", info->name, info->description);
 }
 
-/* Which work needs a figure: one for all, or else one for f32 and one for f64. And of which devices it is
- * measured. */
+/* Says which work needs a figure: one for all, or else one for f32 and one for f64. And of which devices it
+ * is measured. */
 enum { DENSE = 1, SPARSE = 2, TRIAL = 4, ALL = 7 };
 enum which { EVERY, GPU, TOLD /* none: somebody tells it, or nobody */ };
 

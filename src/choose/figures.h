@@ -4,7 +4,7 @@
 
 #include "choose/cost.h"
 
-/* How a profile calls a device; long enough for its name and description. */
+/* Says how a profile calls a device; long enough for its name and description. */
 enum { KI_FIGURE_OWNER = 200 };
 void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info);
 
@@ -25,7 +25,7 @@ kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *devic
 /* Somebody has told how long a process takes that opens the device and does nothing else. */
 kiln_status ki_figures_keep_process(struct ki_figures *figures, kiln_device *device, double seconds);
 
-/* What figures are made of (choose/figures_rates.c). */
+/* These measure what figures are made of (choose/figures_rates.c). */
 kiln_status ki_rates_dense(double rates[KI_DENSE_WIDTHS], kiln_device *device, kiln_type type);
 /* row, sparse and thin of the figures. */
 kiln_status ki_rates_sparse(struct ki_figures *figures, kiln_device *device, kiln_type type);

@@ -112,8 +112,8 @@ done:
     return status;
 }
 
-/* What a sparse X is to look like. Data lie between columns that are all alike and columns as Zipf's law has
- * them, with which a pass takes up to 1.6 times less, or more, than with the former. */
+/* Holds what a sparse X is to look like. Data lie between columns that are all alike and columns as Zipf's
+ * law has them, with which a pass takes up to 1.6 times less, or more, than with the former. */
 struct pattern {
     int64_t cols, per_row;
     int64_t samples; /* sample_bytes, so many times */

@@ -1,4 +1,4 @@
-/* What work takes on a device that has nothing else to do. */
+/* This header says what work takes on a device that has nothing else to do. */
 #ifndef KI_STOPWATCH_H
 #define KI_STOPWATCH_H
 

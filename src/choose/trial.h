@@ -1,4 +1,4 @@
-/* What a run of an algorithm takes on a device, found by running it.
+/* This header says what a run of an algorithm takes on a device, found by running it.
  *
  *   seconds = prepare(units) + iterations * iteration(units)
  *

@@ -65,7 +65,7 @@ struct ki_arg {
     bool written;
 };
 
-/* What processes need to connect their devices: NCCL's unique identifier. */
+/* Holds what processes need to connect their devices: NCCL's unique identifier. */
 struct ki_invitation {
     char bytes[128];
 };
@@ -103,8 +103,8 @@ struct ki_backend {
     kiln_status (*load)(kiln_device *device, void **module, void **function, const void *binary, size_t bytes,
                         const char *name, const char *options);
     void (*unload)(kiln_device *device, void *module, void *function);
-    /* How many groups of that size a compute unit runs at once, which registers and local memory decide. NULL
-     * in the table where the API does not tell. */
+    /* Finds how many groups of that size a compute unit runs at once, which registers and local memory
+     * decide. NULL in the table where the API does not tell. */
     kiln_status (*resident)(kiln_device *device, int64_t *groups, void *function, int64_t group_size);
     /* The same for groups that get `local_bytes` each at launch (ki_arg_local). NULL where no launch gives
      * any. */

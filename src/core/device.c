@@ -45,7 +45,7 @@ static int quota_threads(void) {
     return (int)ki_min(ki_max((quota + period - 1) / period, 1), 1 << 20);
 }
 
-/* What a variable says, 0 where it says nothing that we could use. */
+/* Finds what a variable says, 0 where it says nothing that we could use. */
 static int environment_threads(const char *name) {
     const char *text = secure_getenv(name);
     if (!text) return 0;

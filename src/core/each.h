@@ -1,5 +1,5 @@
-/* What is done to the rows of a matrix where they lie: here, or in each of the processes that have some; and
- * some of its entries. */
+/* This header says what is done to the rows of a matrix where they lie: here, or in each of the processes
+ * that have some; and some of its entries. */
 #ifndef KI_EACH_H
 #define KI_EACH_H
 
@@ -9,8 +9,8 @@
 
 enum { KI_EACH_MADE = 2, KI_EACH_SUMS = 4, KI_EACH_CALL = 24 };
 
-/* What is done to the rows of a sparse X where they lie, by each process itself: matrices are made of them,
- * which lie as X does, and sums taken. It travels as it is, so that it has no pointers but to code. */
+/* Holds what is done to the rows of a sparse X where they lie, by each process itself: matrices are made of
+ * them, which lie as X does, and sums taken. It travels as it is, so that it has no pointers but to code. */
 struct ki_each {
     /* On rows of X, the first of which is X's row `row` and has its entry number `entry`. made: as many new
      * matrices of those rows, NULL before; sums: those of the rows before, 0 at first. */
@@ -37,8 +37,8 @@ void ki_matrix_not_shared(kiln_matrix *A);
 kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X);
 bool ki_in_processes(const kiln_matrix *X);
 bool ki_lies_in_file(const kiln_matrix *X);
-/* Whether X's rows lie in processes or in a file, and of such an X, which is sparse, the transposed matrix,
- * whose rows do, too. */
+/* Returns whether X's rows lie in processes or in a file, and of such an X, which is sparse, the transposed
+ * matrix, whose rows do, too. */
 bool ki_lies_apart(const kiln_matrix *X);
 kiln_status ki_transposed_apart(kiln_matrix **T, const kiln_matrix *X);
 

@@ -1,4 +1,4 @@
-/* What a forked child may use of what its parent had.
+/* This file says what a forked child may use of what its parent had.
  *
  * The child has one thread, the one that forked, and a copy of the memory as it was at that instant. The
  * library's own locks and threads are renewed in it, by the files that have them, so that the CPU works at

@@ -19,7 +19,7 @@ struct ki_group {
     kiln_sharing sharing; /* what it has shared so far */
 };
 
-/* Whether that is the name of a group. */
+/* Returns whether that is the name of a group. */
 bool ki_group_named(const char *name);
 /* Opens its devices; a list of one is that device. */
 kiln_status ki_group_open(kiln_device **device, const char *name, const kiln_device_options *options);
@@ -45,12 +45,12 @@ kiln_status ki_device_copy(kiln_device *queue, kiln_device *to_device, struct ki
 /* Seconds that a copy of so many bytes is under way from one member to another, both of which go on
  * computing; 0 where they do not. */
 double ki_group_copy_seconds(const kiln_device *device, int64_t bytes);
-/* Whether sums and copies of so many bytes to all members go by the backend's collectives and not from member
- * to member: where it has some, and is predicted to be through sooner. The first such question connects the
- * members, which takes tenths of a second. */
+/* Returns whether sums and copies of so many bytes to all members go by the backend's collectives and not
+ * from member to member: where it has some, and is predicted to be through sooner. The first such question
+ * connects the members, which takes tenths of a second. */
 bool ki_group_collects(kiln_device *device, int64_t bytes);
-/* What ki_group_collects has said yes to: buffers of each member in turn, then NULL, queued on all. sum: the
- * first's += the others'; spread: theirs = the first's. */
+/* Does what ki_group_collects has said yes to: buffers of each member in turn, then NULL, queued on all.
+ * sum: the first's += the others'; spread: theirs = the first's. */
 kiln_status ki_group_sum(kiln_device *device, const struct ki_buffer *const *buffers, int64_t count,
                          kiln_type type);
 kiln_status ki_group_spread(kiln_device *device, const struct ki_buffer *const *buffers, int64_t count,

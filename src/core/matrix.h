@@ -131,8 +131,8 @@ kiln_status ki_structure_hold(kiln_matrix *A);
 void ki_structure_release(kiln_matrix *A);
 /* Frees what a matrix consists of, but for the struct itself. */
 void ki_matrix_clear(kiln_matrix *A);
-/* What ERR_DATA says of arrays that are no compressed sparse rows: starts from 0 that do not decrease;
- * columns in [0, cols), at most once a row. */
+/* Tells what ERR_DATA says of arrays that are no compressed sparse rows: starts from 0 that do not
+ * decrease; columns in [0, cols), at most once a row. */
 kiln_status ki_csr_check_starts(const int64_t *row_start, int64_t rows);
 kiln_status ki_csr_check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols);
 /* ERR_UNSUPPORTED for what needs all of an A whose rows lie in several processes. */

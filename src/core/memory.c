@@ -1,5 +1,5 @@
-/* Which bytes are on a device: allocation within its budget, blocks kept for reuse, eviction and return of
- * matrices. */
+/* This file says which bytes are on a device: allocation within its budget, blocks kept for reuse, eviction
+ * and return of matrices. */
 #include "core/memory.h"
 
 #include <string.h>

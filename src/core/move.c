@@ -1,5 +1,5 @@
-/* Where a matrix's arrays go: from a reader to a device, and from there to another. No second copy in host
- * memory on the way, which data that nearly fill it have no room for. */
+/* This file says where a matrix's arrays go: from a reader to a device, and from there to another. No second
+ * copy in host memory on the way, which data that nearly fill it have no room for. */
 #include <string.h>
 
 #include "core/home.h"

@@ -1,6 +1,6 @@
-/* What this machine offers: each library that Kiln would load at run time is loaded and asked for its
- * version. It is not closed again: vendor libraries may leave threads behind. Core knows no backend, so the
- * names stand here a second time; they are sonames, which do not change. */
+/* This file says what this machine offers: each library that Kiln would load at run time is loaded and asked
+ * for its version. It is not closed again: vendor libraries may leave threads behind. Core knows no backend,
+ * so the names stand here a second time; they are sonames, which do not change. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static kiln_probe *add(struct report *report, const char *what, bool found) {
     return row;
 }
 
-/* What was found, or why not; and how to mend it. Too long a text is cut. */
+/* Says what was found, or why not; and how to mend it. Too long a text is cut. */
 KI_PRINTF(2, 3) static void detail(kiln_probe *row, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -246,7 +246,7 @@ static void probe_processor(struct report *report) {
            ki_default_threads());
 }
 
-/* What the loader would offer: the first line of each file is the library of a platform. */
+/* Finds what the loader would offer: the first line of each file is the library of a platform. */
 static void probe_platforms(struct report *report) {
     static const char folder[] = "/etc/OpenCL/vendors";
     char list[200] = "";

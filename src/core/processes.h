@@ -1,5 +1,5 @@
-/* What core, pass and io know of a device whose operations several processes share (src/processes): the calls
- * that they hand on. */
+/* This header has what core, pass and io know of a device whose operations several processes share
+ * (src/processes): the calls that they hand on. */
 #ifndef KI_PROCESSES_H
 #define KI_PROCESSES_H
 
@@ -37,7 +37,7 @@ struct ki_processes {
  * processors. */
 int ki_threads_among(bool *bound, int processes);
 
-/* Whether operations on an X are shared: by a group's devices or by processes. */
+/* Returns whether operations on an X are shared: by a group's devices or by processes. */
 static inline bool ki_device_shares(const kiln_device *device) {
     return device->group || device->processes;
 }

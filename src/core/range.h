@@ -1,4 +1,4 @@
-/* Whether a number lies in a kiln_range, and the range in words. */
+/* This header says whether a number lies in a kiln_range, and the range in words. */
 #ifndef KI_RANGE_H
 #define KI_RANGE_H
 

@@ -1,4 +1,4 @@
-/* What is derived from a matrix once and kept with it: slots, found by their kind.
+/* This header says what is derived from a matrix once and kept with it: slots, found by their kind.
  *
  * The matrix itself stays as it is, so that `const` ones have slots, too. What lies in a slot is complete: it
  * is made first and put there then. It goes when the matrix leaves its device, is freed, or memory is short
@@ -33,7 +33,7 @@ struct ki_slot_kind {
 
 struct ki_slot;
 
-/* What A has of that kind, or NULL. Held matrices (core/memory.h) keep what was found. */
+/* Returns what A has of that kind, or NULL. Held matrices (core/memory.h) keep what was found. */
 void *ki_slot_get(const kiln_matrix *A, const struct ki_slot_kind *kind);
 /* Gives A something that it does not have yet, which takes `bytes` of the device's memory; on failure it
  * stays the caller's. Slots that take nothing are not dropped for want of memory. */

@@ -29,7 +29,7 @@ typedef void loop_body(void *arg, int part);
 
 struct team;
 
-/* What a thread has to know of itself. */
+/* Holds what a thread has to know of itself. */
 struct member {
     struct team *team;
     int number;

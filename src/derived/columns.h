@@ -12,8 +12,8 @@ struct ki_columns {
     bool long_starts;                    /* of int64_t, as always on the CPU; otherwise of int32_t */
 };
 
-/* What is wanted: where entries are, 4 bytes an entry; with their values; and with 64-bit starts on a GPU
- * where they are so many. */
+/* Says what is wanted: where entries are, 4 bytes an entry; with their values; and with 64-bit starts on a
+ * GPU where they are so many. */
 enum ki_columns_kind { KI_COLUMNS_PATTERN, KI_COLUMNS_VALUES, KI_COLUMNS_ANY };
 
 /* X is held. ERR_LIMIT: 2^31 rows or more, and, but for KI_COLUMNS_ANY, so many entries on a GPU. */
@@ -21,7 +21,7 @@ kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, enu
 /* Drops X's copies, which whoever asks again has made anew. */
 void ki_columns_drop(const kiln_matrix *X);
 
-/* What a slot holds, which a GPU fills by derived/transpose.c. On failure the slot frees what is there
+/* Holds what a slot holds, which a GPU fills by derived/transpose.c. On failure the slot frees what is there
  * already. */
 struct ki_columns_copy {
     struct ki_buffer start, row, value;

@@ -1,4 +1,4 @@
-/* What is derived from a sparse matrix on a GPU: when which part of it is due. */
+/* This file says what is derived from a sparse matrix on a GPU: when which part of it is due. */
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"

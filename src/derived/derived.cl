@@ -1,6 +1,6 @@
-/* What is derived from a sparse matrix is made with these, once (derived/derived.h): sorting, sums of counts,
- * the popular columns, the panels of the others, the transpose, and the long rows. Each build takes the
- * kernels that one define names.
+/* This file says what is derived from a sparse matrix is made with these, once (derived/derived.h): sorting,
+ * sums of counts, the popular columns, the panels of the others, the transpose, and the long rows. Each build
+ * takes the kernels that one define names.
  *
  * A thread works through a range of `chunk` elements of its own, in order: so counting sorts are stable and
  * lists come out in the order of their elements, the same from run to run. */
@@ -206,7 +206,7 @@ __kernel GROUP_OF(COUNT_GROUP) void popular_count(PARAMETERS(popular_count) LOCA
         if (times[i] > 0) atomic_add_int(count + column[i], times[i]);
 }
 
-/* How many columns have so many entries, or for the last bin that many and more. */
+/* Returns how many columns have so many entries, or for the last bin that many and more. */
 __kernel GROUP_OF(COUNT_GROUP) void popular_bins(PARAMETERS(popular_bins)) {
     LOCAL int times[POPULAR_BINS];
     const int id = (int)get_local_id(0), threads = (int)get_local_size(0);
@@ -305,7 +305,7 @@ __kernel void transpose_list(PARAMETERS(transpose_list)) {
     }
 }
 
-/* Where each of n numbers begins among the sorted entries. */
+/* Finds where each of n numbers begins among the sorted entries. */
 __kernel void transpose_starts(PARAMETERS(transpose_starts)) {
     FOR_ALL(c, n + 1) {
         long low = 0, high = entries;

@@ -57,7 +57,7 @@ struct ki_transpose {
     struct ki_rows rows;
 };
 
-/* What a pass has of X. */
+/* Holds what a pass has of X. */
 struct ki_derived {
     int64_t passes;             /* over X, with this one */
     const struct ki_rows *rows; /* without lists where X was not looked at */

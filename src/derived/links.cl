@@ -117,7 +117,7 @@ __kernel GROUP_OF(BS) void links_long(PARAMETERS(links_long)) {
 #endif
 
 #ifdef BLOCKS
-/* How many of a row's links come from each block: its sources ascend. */
+/* Finds how many of a row's links come from each block: its sources ascend. */
 __kernel void links_blocks(PARAMETERS(links_blocks)) {
     FOR_ALL(v, n) {
         const int end = start[v + 1];
@@ -138,8 +138,8 @@ __kernel void links_blocks(PARAMETERS(links_blocks)) {
     }
 }
 
-/* Where the item lies that is at that place of the line: in a share, those of a team's threads side by side,
- * the first of each first. */
+/* Returns where the item lies that is at that place of the line: in a share, those of a team's threads side
+ * by side, the first of each first. */
 DEVICE_FN long place_of(long line, int lanes, int each) {
     const long share = line / ((long)lanes * each);
     const int within = (int)(line % ((long)lanes * each));

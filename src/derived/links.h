@@ -22,7 +22,7 @@ enum {
     KI_RUNS = KI_LONG + 2
 }; /* runs of 0, 1, ..., KI_LONG links, and one of all longer rows */
 
-/* What a layout's cost depends on. */
+/* Holds what a layout's cost depends on. */
 struct ki_links_shape {
     int64_t rows, sources, links;
     int64_t longest;   /* links of a row, at most */
@@ -67,8 +67,8 @@ struct ki_links {
     const struct ki_link_shares *shares; /* balanced, on a GPU */
 };
 
-/* How one layout does for k columns: what it reads and writes, and the seconds that it is expected to take
- * for a step. */
+/* Says how one layout does for k columns: what it reads and writes, and the seconds that it is expected to
+ * take for a step. */
 struct ki_links_cost {
     kiln_layout layout;
     double bytes, seconds;

@@ -59,7 +59,7 @@ done:
     return status;
 }
 
-/* Which rows are long, and how many links of long rows come before each row. */
+/* Finds which rows are long, and how many links of long rows come before each row. */
 static kiln_status mark(struct ki_windows *windows, struct ki_buffer *is_long, struct ki_buffer *links,
                         const kiln_matrix *A, const struct ki_buffer *start) {
     kiln_device *device = A->device;

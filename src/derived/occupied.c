@@ -16,7 +16,7 @@ struct word {
     int64_t before;
 };
 
-/* How many bits are set. For processors of any age the compiler's own is a call. */
+/* Returns how many bits are set. For processors of any age the compiler's own is a call. */
 static int64_t ones(uint64_t bits) {
     bits -= bits >> 1 & 0x5555555555555555;
     bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);

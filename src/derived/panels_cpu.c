@@ -40,7 +40,7 @@ static bool worth_it(const kiln_matrix *X) {
            dense_enough(X->rows, X->cols, X->nnz, X->type);
 }
 
-/* What is known of X. */
+/* Holds what is known of X. */
 struct history {
     int64_t passes; /* that scattered */
     bool looked, skewed;
@@ -50,10 +50,10 @@ struct history {
 static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix",
                                                  .size = sizeof(struct history)};
 
-/* Whether half of the entries are in so few lines of y and w that the cache keeps them, as where some columns
- * are far more frequent than others: then a fused pass over the rows, which reads X once, is faster. Entries
- * are looked at with random gaps: even ones would see the same place in each row, where rows are equally
- * long. */
+/* Finds whether half of the entries are in so few lines of y and w that the cache keeps them, as where some
+ * columns are far more frequent than others: then a fused pass over the rows, which reads X once, is faster.
+ * Entries are looked at with random gaps: even ones would see the same place in each row, where rows are
+ * equally long. */
 static kiln_status look_for_skew(struct history *history, const kiln_matrix *X) {
     enum { COUNTS = 256 };
     const int64_t columns = 64 / (2 * ki_type_bytes(X->type)), lines = ki_ceil_div(X->cols, columns);

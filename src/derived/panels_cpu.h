@@ -1,5 +1,5 @@
-/* What passes over a sparse X of many columns, with one column of y, derive from it on the CPU
- * (core/slots.h): its entries by panels of columns.
+/* This header says what passes over a sparse X of many columns, with one column of y, derive from it on the
+ * CPU (core/slots.h): its entries by panels of columns.
  *
  * Where y and w are larger than the second-level cache, an entry of a random column moves two cache lines,
  * its y's and its w's there and back, for the sake of 16 bytes. In panels, cut into blocks of rows, each
@@ -35,7 +35,7 @@ struct ki_cpu_panels {
 kiln_status ki_cpu_panels_get(const struct ki_cpu_panels **panels, const kiln_matrix *X, bool scatters,
                               bool fused);
 
-/* Whether X's shape, if its columns are many, lets passes with one column of y go through panels. */
+/* Returns whether X's shape, if its columns are many, lets passes with one column of y go through panels. */
 bool ki_cpu_panels_fit(const kiln_work *work);
 
 #endif

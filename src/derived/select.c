@@ -51,7 +51,7 @@ void ki_selector_close(struct ki_selector *selector) {
     selector->entries = NULL;
 }
 
-/* What a part has of `next`: so much that threads do not write to the same lines of memory. */
+/* Returns what a part has of `next`: so much that threads do not write to the same lines of memory. */
 static int64_t width_of(int64_t count) {
     enum { LINE = 8 };
     return ((count + UNWANTED) / LINE + 2) * LINE;
@@ -166,7 +166,7 @@ static void rows_part(void *arg, int part) {
     }
 }
 
-/* How many entries the parts have before each: in a column, a part's end where the next one begins. */
+/* Finds how many entries the parts have before each: in a column, a part's end where the next one begins. */
 static void sum_parts(int64_t *before, const struct ki_selection *selection) {
     int64_t total = 0;
     const int parts = selection->of->parts;

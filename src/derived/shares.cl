@@ -1,5 +1,5 @@
-/* Where shares of a sparse matrix begin (derived/shares.h): a thread finds one. Row r's work begins at
- * start[r] + ROW r. */
+/* This file says where shares of a sparse matrix begin (derived/shares.h): a thread finds one. Row r's work
+ * begins at start[r] + ROW r. */
 #define ARGUMENTS_shares(FIRST, NEXT)                                                                        \
     FIRST(SPACE, long, begin)                                                                                \
     NEXT(SPACE, long, row)                                                                                   \

@@ -86,8 +86,8 @@ done:
     return status;
 }
 
-/* Whether row starts and each row's columns ascend, and these lie in the matrix: the device itself sees it in
- * one pass. */
+/* Finds whether row starts and each row's columns ascend, and these lie in the matrix: the device itself sees
+ * it in one pass. */
 static kiln_status columns_ascend(bool *ascend, const kiln_matrix *A) {
     struct ki_buffer found = {0};
     int32_t wrong = 0;

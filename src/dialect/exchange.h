@@ -1,7 +1,7 @@
-/* What groups that share rows, a team, leave for each other in global memory, which is as far as the second
- * cache level. Every 64-bit word tells by itself whether it has come, so that no fence is needed: beside an
- * f32 number stands its step; the last bit of an f64 number, or of the first of two f32 numbers, gives way to
- * one that changes each time that its place is used.
+/* This header has what groups that share rows, a team, leave for each other in global memory, which is as far
+ * as the second cache level. Every 64-bit word tells by itself whether it has come, so that no fence is
+ * needed: beside an f32 number stands its step; the last bit of an f64 number, or of the first of two f32
+ * numbers, gives way to one that changes each time that its place is used.
  *
  * A group sends step i when it has all parts of a step LAG + 1 before it at the latest, which the others sent
  * when they had those of LAG + 1 before that: with PLACES places the one of that step is free again. Nobody
@@ -44,8 +44,8 @@ DEVICE_FN ulong word_of(real number, int step) {
 #endif
 }
 
-/* How a word differs from those of this mark. What is awaited together is put together by | and then judged:
- * branches would take more time than the way through the cache leaves. */
+/* Returns how a word differs from those of this mark. What is awaited together is put together by | and then
+ * judged: branches would take more time than the way through the cache leaves. */
 DEVICE_FN uint difference(ulong word, uint mark) {
 #ifdef LAST_BIT
     return (uint)word ^ mark;

@@ -13,8 +13,8 @@ typedef int start_t;
 typedef long start_t;
 #endif
 
-/* How vectors of threads share a matrix (derived/shares.h): `each` quarters of shares a vector, and one more
- * of the first `more` vectors. */
+/* Says how vectors of threads share a matrix (derived/shares.h): `each` quarters of shares a vector, and one
+ * more of the first `more` vectors. */
 #define ALIGNED 8 /* KI_SHARE_ALIGNED */
 struct shares {
     __global const long *begin, *row;

@@ -1,5 +1,5 @@
-/* How results of parts of the rows are joined, on the host and on GPUs: compensated sums, spreads and ranks.
- * Include it after the dialect; on the CPU it stands alone. */
+/* This header says how results of parts of the rows are joined, on the host and on GPUs: compensated sums,
+ * spreads and ranks. Include it after the dialect; on the CPU it stands alone. */
 #ifndef JOINS_H
 #define JOINS_H
 

@@ -158,7 +158,7 @@ SCALAR_FN struct FN(response) FN(response_at)(int link, real power, real eta, in
     return FN(power_response)(link, power, eta, trial);
 }
 
-/* Whether eta gives a mean that the family may have. */
+/* Finds whether eta gives a mean that the family may have. */
 SCALAR_FN int FN(in_range)(int family, int link, real eta, real mu) {
     if (family == FAMILY_BINOMIAL && !(mu < 1) && (link < LINK_LOGIT || link > LINK_CAUCHIT)) return 0;
     if (family == FAMILY_GAUSSIAN && (link == LINK_IDENTITY || link == LINK_INVERSE))
@@ -253,8 +253,8 @@ SCALAR_FN real FN(beta_row)(real precision, real y, struct FN(response) r, real 
     return (real)FN(beta_loss)(p, y, r.mu, r.rest, r.log_mu, r.log_rest);
 }
 
-/* What it lacks to the best mean of y, by Newton's method for its logit t: psi(a) - psi(b) = logit y rises
- * with t by at least 1, and near t by no more than a step for each power of e that the start is off. */
+/* Returns what it lacks to the best mean of y, by Newton's method for its logit t: psi(a) - psi(b) = logit y
+ * rises with t by at least 1, and near t by no more than a step for each power of e that the start is off. */
 SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response) r) {
     const wide p = precision, won = log((wide)y), lost = log1p(-(wide)y);
     wide t = log(p * y + 1 / (1 - won)) - log(p * (1 - (wide)y) + 1 / (1 - lost)), e, l, a, b, step = 1;

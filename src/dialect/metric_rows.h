@@ -1,5 +1,5 @@
-/* What a row adds to the metrics of predictions: formulas over `real`, which is double wherever they are
- * used, for sums of many rows show what a row's float has lost. */
+/* This header says what a row adds to the metrics of predictions: formulas over `real`, which is double
+ * wherever they are used, for sums of many rows show what a row's float has lost. */
 #include "dialect/losses.h"
 
 /* Twice what the row's log-likelihood lacks to its best, for weight 1: from eta, as a mean has lost the

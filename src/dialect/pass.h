@@ -1,5 +1,5 @@
-/* What the kernels of the passes over X have in common (pass/dense/dense.cl, pass/csr/csr.cl). Built for a
- * KIND and a shape of work:
+/* This header has what the kernels of the passes over X have in common (pass/dense/dense.cl,
+ * pass/csr/csr.cl). Built for a KIND and a shape of work:
  *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (pass/chain.h)
  *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
  *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
@@ -51,8 +51,8 @@ DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z,
     out[at] = z ? alpha * dot + beta * z[at] : alpha * dot;
 }
 
-/* What a row's map reads of memory, apart from its dot products: loaded on its own, so that a kernel can do
- * so early. */
+/* Holds what a row's map reads of memory, apart from its dot products: loaded on its own, so that a kernel
+ * can do so early. */
 struct row_operands {
     real v[K];
 #ifdef MAP
@@ -85,8 +85,8 @@ DEVICE_FN struct row_operands load_operands(__global const real *v, __global con
     return o;
 }
 
-/* What a row contributes to the K columns' scatter, in place of its dot products with y: v times them, or
- * (not FUSED) the row of y itself. */
+/* Finds what a row contributes to the K columns' scatter, in place of its dot products with y: v times them,
+ * or (not FUSED) the row of y itself. */
 DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int first, int k) {
 #if FUSED
     EACH_COLUMN(c) p[c] *= o->v[c];
@@ -100,7 +100,7 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
 #define MAP_OPERANDS , target, weights, offset
 #define MAP_STATE(writer) , shift, curvature, parameter, power, writer, record
 #define MAP_ARGUMENTS(writer) , shift, target, weights, offset, curvature, parameter, power, writer, record
-/* What a part of a kernel takes of its parameters, and its record, and how it is called. */
+/* Says what a part of a kernel takes of its parameters, and its record, and how it is called. */
 #define MAP_TAKEN MAP_PARAMETERS, wide *record
 #define MAP_PASSED , shift, target, weights, offset, curvature, parameter, power, records, records_at, record
 /* Before the rows, among the kernel's declarations, and behind them. */

@@ -137,8 +137,8 @@ SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
     }
 }
 
-/* What squares are scaled by whose largest is `largest`: a power of two, so that scaling rounds nothing, and
- * not so far from 1 that it is no normal number itself. */
+/* Returns what squares are scaled by whose largest is `largest`: a power of two, so that scaling rounds
+ * nothing, and not so far from 1 that it is no normal number itself. */
 SCALAR_FN wide reduce_scale(wide largest) {
 #ifdef NO_F64
     const int most = 120;
@@ -150,7 +150,7 @@ SCALAR_FN wide reduce_scale(wide largest) {
     return ldexp((wide)1, power > most ? most : power < -most ? -most : power);
 }
 
-/* What kiln_ratio says. */
+/* Returns what kiln_ratio says. */
 SCALAR_FN wide ratio_value(wide factor, wide over, wide under) {
     return under == 0 ? 0 : factor * over / under;
 }

@@ -4,9 +4,9 @@
 #ifndef SCREEN_H
 #define SCREEN_H
 #include "dialect/halves.h"
-/* What kernels that choose among the centres of dense rows begin with. found: the nearest centre of each row;
- * doubtful: the rows that more than one may be nearest to; limits: of each of these the score up to which a
- * centre may be. */
+/* Says what kernels that choose among the centres of dense rows begin with. found: the nearest centre of each
+ * row; doubtful: the rows that more than one may be nearest to; limits: of each of these the score up to
+ * which a centre may be. */
 #define ARGUMENTS_choice(FIRST, NEXT)                                                                        \
     FIRST(SPACE, int, found)                                                                                 \
     NEXT(SPACE, int, doubtful)                                                                               \
@@ -132,7 +132,7 @@ DEVICE_FN float most_lost(LOCAL_PTR float *scratch, __global const float *lost, 
     return most;
 }
 
-/* How much less a score must be for its centre to be nearer: twice what rounding moves one by. */
+/* Returns how much less a score must be for its centre to be nearer: twice what rounding moves one by. */
 DEVICE_FN float screen_margin(float norm, float least, float lost, float share, int n) {
     const float inside = norm * norm + 2 * least;
     const float reach = 1.06f * (norm + root_of(inside));
@@ -177,8 +177,8 @@ DEVICE_FN void load_scales(float (*scale)[4], __global const float *scales, int 
 #define COLUMN_OF(t, e) ((e) / 4 * 16 + (t)*4 + (e) % 4) /* the e-th of lane t's eight */
 #define PAIRS 192                                        /* of a row in doubt and a centre, that a warp has */
 
-/* What sums of a centre's products begin with, -||c||^2 / 2, in two places; the share that rounding takes of
- * it. */
+/* Returns what sums of a centre's products begin with, -||c||^2 / 2, in two places; the share that rounding
+ * takes of it. */
 DEVICE_FN float lost_of_centre(LOCAL_PTR float *begin, __global const float *centre, float up, float floor,
                                const int n) {
     float lost = 0;
@@ -192,9 +192,9 @@ DEVICE_FN float lost_of_centre(LOCAL_PTR float *begin, __global const float *cen
     return lost > 0 ? 1.001f * sqrt(lost) / ((float)sqrt(norm) + floor) : 0;
 }
 
-/* How much less a score may be than `most`, the largest: of a row of n columns, scaled as centres are, with
- * ||x|| = norm and
- * ||x - x'|| = lost, where ||c - c'|| <= share (||c|| + floor). */
+/* Returns how much less a score may be than `most`, the largest: of a row of n columns, scaled as
+ * centres are, with ||x|| = norm and ||x - x'|| = lost, where ||c - c'|| <= share (||c|| +
+ * floor). */
 DEVICE_FN float scaled_margin(float norm, float lost, float share, float floor, float most, int n) {
     const float reach = 1.06f * (norm + root_of(norm * norm - 2 * most));
     const float each = lost + (float)(n + 64) * 2.4e-7f * norm + 6e-6f * reach;

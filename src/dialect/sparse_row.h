@@ -42,7 +42,7 @@ ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int6
 #define SCATTER(base, mask, at, v) _mm256_mask_i32scatter_ps(base, mask, at, v, 4)
 #define ENTRIES(mask, value) _mm256_maskz_loadu_ps(mask, value)
 #endif
-/* Where the elements of y and w lie: 32 bits hold stride times a column (pass/cpu/csr.h sees to it). */
+/* Says where the elements of y and w lie: 32 bits hold stride times a column (pass/cpu/csr.h sees to it). */
 #define PLACES(mask, col) _mm256_slli_epi32(_mm256_maskz_loadu_epi32(mask, col), stride / 2)
 
 /* The lanes of a row's last vector, which begins at LAST_VECTOR. */

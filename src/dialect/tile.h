@@ -49,7 +49,7 @@ DEVICE_FN void meeting_wait(int number) {
     PTX("barrier.cta.sync %0, %1;" : : "r"(number), "n"(32 * (WORKERS + 1)) : "memory");
 }
 
-/* What a group works on: its slice of the columns, and every parts-th tile from `part` on. */
+/* Holds what a group works on: its slice of the columns, and every parts-th tile from `part` on. */
 struct tiles {
     __global const real *X;
     LOCAL_PTR real *ring;
@@ -143,7 +143,7 @@ DEVICE_FN void copy_tiles(const struct tiles *t, LOCAL_PTR ulong *full) {
 
 /* ------------------------------------------------------------------------------------ the middle step */
 
-/* What a warp needs of memory for the rows of a tile from its first unit on. */
+/* Holds what a warp needs of memory for the rows of a tile from its first unit on. */
 struct rows_operands {
 #ifdef MAP
     struct row_operands row; /* of the lane-th row */

@@ -76,7 +76,7 @@ static kiln_status find_ones(struct ones *ones, const struct ki_table *table) {
     return KILN_OK;
 }
 
-/* Whether what has been read is there once more, and soon read. */
+/* Returns whether what has been read is there once more, and soon read. */
 static bool can_be_read(const char *path, int64_t bytes, const kiln_read_options *options) {
     struct stat info;
     if (!path || bytes > AGAIN || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;

@@ -40,8 +40,8 @@ struct ki_together {
     const char *schema; /* of the model that the first reader has; "" or NULL: it has none */
     uint64_t key[2];    /* all hash groups by it, which ki_table_number_groups is to number over all rows */
     void *of;
-    /* What each tells: the own bytes become those of all, in order of their ranks. ERR_UNSUPPORTED: not
-     * all have come. */
+    /* Exchanges what each tells: the own bytes become those of all, in order of their ranks. ERR_UNSUPPORTED:
+     * not all have come. */
     kiln_status (*meet)(void *of, struct ki_bytes *bytes);
 };
 

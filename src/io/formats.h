@@ -5,7 +5,7 @@
 
 #include "io/data.h"
 
-/* How the parts of a file are cut that several processes read (io/part.c). */
+/* Says how the parts of a file are cut that several processes read (io/part.c). */
 enum ki_format_cut {
     KI_CUT_NONE,    /* not here: the first process reads all, or their entries are dealt out */
     KI_CUT_LINES,   /* each line by itself */

@@ -185,7 +185,7 @@ done:
     return status;
 }
 
-/* What threads have decoded. */
+/* Reads what threads have decoded. */
 static kiln_status fill_unpacked(struct ki_input *input, char *to, size_t bytes, size_t *got) {
     kiln_status status;
     TRY(ki_unpack_take(input->unpack, to, bytes, got, &input->raw_total));

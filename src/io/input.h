@@ -54,7 +54,7 @@ kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, si
 /* For bytes that can be read in any order, those of a regular file that is not compressed: the file, in
  * which all `*bytes` are at their offsets, and which lives as long as the input. NULL otherwise. */
 const struct ki_file *ki_input_file(const struct ki_input *input, int64_t *bytes);
-/* Whether it is a regular file that is compressed. */
+/* Returns whether it is a regular file that is compressed. */
 bool ki_input_compressed(const struct ki_input *input);
 const struct ki_watch *ki_input_watch(const struct ki_input *input);
 /* The bytes of that file count as handed out; ERR_LIMIT if they are more than allowed. */

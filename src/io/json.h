@@ -27,7 +27,7 @@ struct ki_json {
     const struct ki_json *first, *next;
 };
 
-/* What is wrong with a text, and where. */
+/* Holds what is wrong with a text, and where. */
 struct ki_json_fault {
     const char *says;
     int64_t offset;

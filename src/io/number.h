@@ -17,8 +17,8 @@ bool ki_parse_real(const char **text, const char *end, bool single, double *valu
 bool ki_long_real(const char **text, bool single, double *value);
 extern const double ki_tens[23];        /* 10^i */
 extern const uint64_t ki_whole_tens[9]; /* 10^i */
-/* Whether a double lies in the middle between two floats. Only there would rounding it again be wrong,
- * where the first rounding has moved the number into the middle. */
+/* Returns whether a double lies in the middle between two floats. Only there would rounding it again be
+ * wrong, where the first rounding has moved the number into the middle. */
 bool ki_between_floats(double value);
 /* Decimal digits with optional '-' (or '+'); false if there are none or the value does not fit. */
 bool ki_parse_int64(const char **text, const char *end, int64_t *value);

@@ -1,6 +1,6 @@
-/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), so that a
- * part is read by the reader of its format, which need not know; .npy at rows (where it is compressed, npy.c
- * reads what comes before them, too). */
+/* This file says how a file is cut: text at the beginnings of lines (part_text.c; share.c where it is
+ * compressed), so that a part is read by the reader of its format, which need not know; .npy at rows (where
+ * it is compressed, npy.c reads what comes before them, too). */
 #include "io/part.h"
 
 #include <string.h>
@@ -118,7 +118,7 @@ static kiln_status read_undivided(struct ki_table *table, int64_t *bytes, const 
 
 enum way { UNDIVIDED, BYTES, DECODED }; /* DECODED: lines, or rows, of what is decoded */
 
-/* How an input of the format is cut. */
+/* Returns how an input of the format is cut. */
 static enum way way_of(const struct ki_input *input, kiln_file_format format) {
     int64_t size;
     const enum ki_format_cut cut = ki_format(format)->cut;
@@ -126,7 +126,7 @@ static enum way way_of(const struct ki_input *input, kiln_file_format format) {
     return ki_input_compressed(input) && cut != KI_CUT_NONE && cut != KI_CUT_ARRAYS ? DECODED : UNDIVIDED;
 }
 
-/* How `path`, which is to be of the format, is cut. */
+/* Finds how `path`, which is to be of the format, is cut. */
 static kiln_status look(enum way *way, const char *path, kiln_file_format format,
                         const kiln_read_options *options) {
     struct ki_input *input = NULL;

@@ -10,10 +10,10 @@ struct ki_part {
     bool open[2]; /* CSV: whether its share of the bytes, and the next part's, begins within quotes */
 };
 
-/* Whether parts of the data can be read by themselves at all, by their files and the options. Of several
- * files each part takes some as they are; fewer files than parts are each cut into some parts, as one file
- * is. What is cut is LIBSVM and CSV, behind gzip and zstd, too, and .npy and .npz; of other files the first
- * of their parts has all rows. One file may be Matrix Market, too, whose entries come in any order
+/* Finds whether parts of the data can be read by themselves at all, by their files and the options. Of
+ * several files each part takes some as they are; fewer files than parts are each cut into some parts, as one
+ * file is. What is cut is LIBSVM and CSV, behind gzip and zstd, too, and .npy and .npz; of other files the
+ * first of their parts has all rows. One file may be Matrix Market, too, whose entries come in any order
  * (ki_market_part_read). */
 kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const char *path,
                               const kiln_read_options *options);
@@ -27,7 +27,7 @@ kiln_status ki_part_read(struct ki_table *table, int64_t *bytes, const char *pat
  * parts of the same file before it. */
 kiln_status ki_part_quotes(bool *odd, const char *path, const kiln_read_options *options,
                            struct ki_part part);
-/* Whether the part begins a file, of so many. */
+/* Returns whether the part begins a file, of so many. */
 bool ki_part_begins_file(struct ki_part part, int64_t files);
 
 #endif

@@ -1,10 +1,10 @@
-/* Where the part of a file lies that a process reads: part.c, for text part_text.c. */
+/* This header says where the part of a file lies that a process reads: part.c, for text part_text.c. */
 #ifndef KI_PART_CUT_H
 #define KI_PART_CUT_H
 
 #include "io/part.h"
 
-/* What comes before the bytes of a part. */
+/* Holds what comes before the bytes of a part. */
 struct ki_beginning {
     char *bytes;
     int64_t size;
@@ -30,7 +30,7 @@ kiln_status ki_cut_compressed(struct ki_input **lines, const char *path, bool qu
 /* The part's rows of .npy; of a stream all before them are decoded, too. */
 kiln_status ki_read_npy_part(struct ki_table *table, struct ki_input *input, const kiln_read_options *options,
                              struct ki_part part);
-/* Whether there is an odd number of quotes in the part's share. */
+/* Finds whether there is an odd number of quotes in the part's share. */
 kiln_status ki_quotes_odd(bool *odd, const struct ki_file *file, int64_t size,
                           const kiln_read_options *options, struct ki_part part);
 #endif

@@ -1,5 +1,5 @@
-/* How text is cut: at the beginnings of lines, CSV at those of records, with the line of names before each
- * part.
+/* This file says how text is cut: at the beginnings of lines, CSV at those of records, with the line of names
+ * before each part.
  *
  * Where quotes are, a line may begin within them: that is known by the parity of all quotes before, which the
  * parts count, each in its own share, and tell each other (ki_part.open). */

@@ -12,10 +12,10 @@
 
 #define KI_QUICK_ONES UINT64_C(0x0101010101010101)
 
-/* How many bytes of a number's text, from its first on, must be readable, whatever it looks like. */
+/* Says how many bytes of a number's text, from its first on, must be readable, whatever it looks like. */
 enum { KI_QUICK_READS = 72 };
 
-/* How many digits a word begins with. Each byte's top bit is set where there is none. */
+/* Finds how many digits a word begins with. Each byte's top bit is set where there is none. */
 static inline int ki_quick_count(uint64_t word) {
     const uint64_t digits = word ^ KI_QUICK_ONES * '0';
     const uint64_t others =

@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is decoded of the bytes [cut[0], cut[1]) of the file; parts whose cuts meet have each line once, as
- * all see what the first cut[i] bytes alone are decoded to. */
+/* Holds what is decoded of the bytes [cut[0], cut[1]) of the file; parts whose cuts meet have each line once,
+ * as all see what the first cut[i] bytes alone are decoded to. */
 struct ki_share {
     int64_t cut[2];
     int64_t skipped; /* bytes of the text that are no part's, such as a line of names; whole lines */
     bool quotes;     /* an end of line in quotes ends nothing: CSV */
-    /* What has been seen, zero at first. */
+    /* Says what has been seen, zero at first. */
     int passed; /* cuts */
     bool within, open, keeps;
 };

@@ -27,7 +27,7 @@ kiln_status ki_report_fault(const struct ki_input *input, const struct ki_block 
  * cuts[i]..cuts[i+1]. Returns their number. */
 int ki_cut_block(const char **cuts, const struct ki_block *block, int most);
 
-/* How often the byte stands in the text. */
+/* Returns how often the byte stands in the text. */
 int64_t ki_count_byte(const char *text, size_t size, char byte, int threads);
 
 struct ki_excerpt {

@@ -1,5 +1,5 @@
-/* How well a topic's words go together: which documents have a word is a row of bits, and what two words
- * share the bits of both. */
+/* This file computes how well a topic's words go together: which documents have a word is a row of bits, and
+ * what two words share the bits of both. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ done:
     return status;
 }
 
-/* How many documents have both words. */
+/* Returns how many documents have both words. */
 static double together(const struct words *w, int64_t one, int64_t other) {
     const uint64_t *a = w->bits + w->place[one] * w->line, *b = w->bits + w->place[other] * w->line;
     int64_t count = 0;

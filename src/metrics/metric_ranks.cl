@@ -105,8 +105,8 @@ __kernel void rank_tiles(PARAMETERS(rank_tiles)) {
     }
 }
 
-/* How many of the first `count` of both runs are of the first one, of whose equal keys all come before the
- * other's. */
+/* Says how many of the first `count` of both runs are of the first one, of whose equal keys all come before
+ * the other's. */
 #define PART_OF(result, first_keys, first_count, second_keys, second_count, count)                           \
     do {                                                                                                     \
         long low = (count) > (second_count) ? (count) - (second_count) : 0;                                  \

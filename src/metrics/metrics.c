@@ -66,7 +66,7 @@ const double *kiln_metrics_confusion(const kiln_metrics *metrics, int64_t *class
     return metrics && metrics->classes ? metrics->confusion : NULL;
 }
 
-/* Where the curves of class or target j are; -1: nowhere. */
+/* Returns where the curves of class or target j are; -1: nowhere. */
 static int64_t curve_of(const kiln_metrics *metrics, int64_t j) {
     if (!metrics || j < 0 || j >= metrics->parts) return -1;
     if (metrics->classes == 2) return j == 1 ? 0 : -1;

@@ -1,4 +1,4 @@
-/* What the metrics of one set of predictions are made of. */
+/* This header says what the metrics of one set of predictions are made of. */
 #ifndef KI_METRICS_H
 #define KI_METRICS_H
 
@@ -48,7 +48,7 @@ static inline double ki_weight(const struct ki_measured *of, int64_t row) {
     return of->weights.values ? ki_at(&of->weights, row) : 1;
 }
 
-/* Whether a row's two numbers count by their difference alone. */
+/* Returns whether a row's two numbers count by their difference alone. */
 static inline bool ki_differ(const struct ki_measured *of) {
     return of->loss.kind == KILN_LOSS_SOFTMAX && of->columns == 2;
 }
@@ -73,7 +73,7 @@ static inline int64_t ki_class(const struct ki_measured *of, int64_t row) {
     return values[at] == y ? at : -1;
 }
 
-/* Whether an area is asked for, but no curve: of two classes, or of what may be outcomes. */
+/* Returns whether an area is asked for, but no curve: of two classes, or of what may be outcomes. */
 static inline bool ki_is_ranked(const struct ki_measured *of) {
     const bool outcomes = of->loss.kind == KILN_LOSS_GLM && kiln_family_describe(of->loss.family)->outcomes;
     return (of->classes == 2 || outcomes) && !of->options.unranked;
@@ -91,7 +91,7 @@ struct ki_number_sums {
     struct ki_variation y;
 };
 
-/* Of all rows. */
+/* It is of all rows. */
 struct ki_row_sums {
     struct ki_sum weight, deviance, lost, brier, right;
     bool outcomes; /* each y is 0 or 1 */

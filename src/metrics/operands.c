@@ -1,4 +1,4 @@
-/* What is to be measured: checked, and where the host can read it. */
+/* This file says what is to be measured: checked, and where the host can read it. */
 #include "core/memory.h"
 #include "core/seams.h"
 #include "core/sized.h"
@@ -43,8 +43,8 @@ static void list(struct ki_operand operands[OPERANDS], const struct ki_measured 
     for (int i = 0; i < OPERANDS; i++) operands[i] = (struct ki_operand){homes[i]->matrix, false};
 }
 
-/* Whether it may be measured where Eta lies: a GPU that knows doubles and has all operands, in room for them
- * and the ranks. */
+/* Returns whether it may be measured where Eta lies: a GPU that knows doubles and has all operands, in room
+ * for them and the ranks. */
 static bool stays(const struct ki_measured *of) {
     kiln_device *device = of->eta.matrix->device;
     struct ki_operand operands[OPERANDS];
@@ -84,7 +84,7 @@ static kiln_status check(const char *name, const kiln_matrix *A, int64_t rows, i
                    (long long)rows, (long long)cols);
 }
 
-/* How many classes a loss with predictors of k columns tells apart; 0: it predicts numbers. */
+/* Returns how many classes a loss with predictors of k columns tells apart; 0: it predicts numbers. */
 static int64_t classes_of(const kiln_loss *loss, int64_t k) {
     if (loss->kind == KILN_LOSS_SOFTMAX) return k;
     const bool classifier = loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SQUARED_HINGE;

@@ -127,7 +127,7 @@ static void deal_part(void *user, int part) {
     }
 }
 
-/* Where each part's rows of each bin begin. */
+/* Finds where each part's rows of each bin begin. */
 static void add_up(struct first_level *level) {
     int64_t sum = 0;
     for (int64_t b = 0; b < level->digit.bins; b++)
@@ -138,7 +138,7 @@ static void add_up(struct first_level *level) {
         }
 }
 
-/* Where bin b ends, once the rows have been dealt: the last part's rows are the last of it. */
+/* Returns where bin b ends, once the rows have been dealt: the last part's rows are the last of it. */
 static int64_t bin_end(const struct first_level *level, int64_t b) {
     return b < 0 ? 0 : level->ends[(level->parts - 1) * level->digit.bins + b];
 }
@@ -193,7 +193,7 @@ static kiln_status begin(struct first_level *level, int threads) {
     return KILN_OK;
 }
 
-/* Where a bin that has not been dealt begins. */
+/* Returns where a bin that has not been dealt begins. */
 static int64_t bin_begin(const struct first_level *level, int64_t b) {
     return b < level->digit.bins ? level->ends[b] : level->count;
 }

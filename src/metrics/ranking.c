@@ -1,5 +1,5 @@
-/* How good the best columns of rows are: each row's figures, by a search in its sorted entries, then their
- * sums in the rows' order. */
+/* This file computes how good the best columns of rows are: each row's figures, by a search in its sorted
+ * entries, then their sums in the rows' order. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -33,7 +33,7 @@ static int32_t singles_of(const struct ki_measured *of) {
            (of->weights.single ? METRIC_WEIGHTS : 0) | (of->means.single ? METRIC_MEANS : 0);
 }
 
-/* What the groups leave: `fields` numbers each, in host memory once they have been fetched. */
+/* Holds what the groups leave: `fields` numbers each, in host memory once they have been fetched. */
 struct left {
     struct ki_buffer sums;
     double *numbers;

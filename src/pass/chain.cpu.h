@@ -11,7 +11,7 @@
 #include "derived/panels_cpu.h"
 #include "pass/cpu/row_map.h"
 
-/* Where a pass keeps things: copies of w, one per part, and y laid out for the row kernels. */
+/* Returns where a pass keeps things: copies of w, one per part, and y laid out for the row kernels. */
 struct FN(pass) {
     const struct ki_chain *chain;
     int threads, parts, sum_parts, levels;
@@ -38,7 +38,7 @@ struct FN(pass) {
 #include "pass/cpu/csr.h"
 #include "pass/cpu/panels.h"
 
-/* Whether a pass goes through tiles. */
+/* Returns whether a pass goes through tiles. */
 static bool FN(is_tiled)(const struct ki_chain *chain) {
     return chain->X->format == KILN_DENSE && !FN(is_narrow)(chain) && FN(tiled_chunks)(chain->k) >= 2;
 }

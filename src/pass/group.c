@@ -92,8 +92,8 @@ static void run_part(void *of, int i) {
     if (part->status != KILN_OK) ki_error_keep(&part->error);
 }
 
-/* Whether the members' work is queued and not waited for: X is there, and nothing goes to host memory. Then
- * one thread has queued it all before others would be awake. */
+/* Returns whether the members' work is queued and not waited for: X is there, and nothing goes to host
+ * memory. Then one thread has queued it all before others would be awake. */
 static bool only_queues(const struct ki_pass *pass) {
     bool queues = pass->device->backend->copy && !pass->shared->sums;
     for (int i = 0; queues && i < pass->split->count; i++) queues = ki_matrix_resident(pass->split->X[i]);

@@ -14,8 +14,8 @@ struct ki_split {
     kiln_matrix *X[KI_MEMBERS];
 };
 
-/* How X is cut: into rows with as many entries; rows with as many pairs (i, j), j > i; columns; as the rows
- * of X, a vector that is away, lie already. */
+/* Says how X is cut: into rows with as many entries; rows with as many pairs (i, j), j > i; columns; as the
+ * rows of X, a vector that is away, lie already. */
 enum ki_split_by { KI_BY_ROWS, KI_BY_PAIRS, KI_BY_COLUMNS, KI_AS_IT_LIES };
 /* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a
  * file. */
@@ -52,8 +52,8 @@ const struct ki_rows *ki_rows_there(const kiln_matrix *A);
  * all that there is of an A that was only read. */
 void ki_copies_drop(const kiln_matrix *A, bool written);
 
-/* Whether the members share operations on X: it lies on a group, and its values came from outside. What
- * operations make stays on the first member, where they want it next. */
+/* Returns whether the members share operations on X: it lies on a group, and its values came from outside.
+ * What operations make stays on the first member, where they want it next. */
 bool ki_is_split(const kiln_matrix *X);
 
 /* Who share them: a group's devices, or processes. */

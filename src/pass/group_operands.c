@@ -1,6 +1,6 @@
-/* What each member of a group gets of an operation's operands, by their roles (roles.h): a part or a copy
- * that is kept until the operand is written anew, or a place for its part of a sum. On the CPU, where members
- * share the memory, views stand for copies. */
+/* This file says what each member of a group gets of an operation's operands, by their roles (roles.h): a
+ * part or a copy that is kept until the operand is written anew, or a place for its part of a sum. On the
+ * CPU, where members share the memory, views stand for copies. */
 #include <string.h>
 
 #include "pass/group_pass.h"
@@ -9,8 +9,8 @@ static void set(const struct ki_pass *pass, struct ki_pass_part *part, int j, co
     ki_operand_set(part->slice, &pass->rules->rule[j], A);
 }
 
-/* What the slice has as operand j on the CPU: a view on the member's device, which may be written where the
- * whole may. */
+/* Finds what the slice has as operand j on the CPU: a view on the member's device, which may be written where
+ * the whole may. */
 static void view_here(const struct ki_pass *pass, struct ki_pass_part *part, int j, const kiln_matrix *A) {
     kiln_matrix *view = &part->views[j];
     *view = *A;

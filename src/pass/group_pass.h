@@ -46,7 +46,7 @@ static inline bool ki_pass_writes(const struct ki_pass *pass, int j) {
     return pass->rules->rule[j].use & KI_WRITES;
 }
 
-/* What is no result of a member's, or has come to the first between rounds. */
+/* Returns what is no result of a member's, or has come to the first between rounds. */
 static inline bool ki_pass_stays(const struct ki_pass *pass, int j) {
     return ki_role_is_whole(ki_pass_role(pass, j));
 }
@@ -57,10 +57,10 @@ static inline int64_t ki_pass_bytes(const kiln_matrix *A) {
 
 /* ---- group_operands.c ---- */
 
-/* Which operands go by collectives: these take all members. */
+/* Finds which operands go by collectives: these take all members. */
 void ki_pass_choose(struct ki_pass *pass);
-/* Where the parts of sums arrive, made before any member is told to begin: what they send must not overtake
- * what the first member still does with that memory. */
+/* Finds where the parts of sums arrive, made before any member is told to begin: what they send must not
+ * overtake what the first member still does with that memory. */
 kiln_status ki_pass_room(struct ki_pass *pass);
 /* Member i's struct of the operation, with its operands, which it holds from then on. */
 kiln_status ki_pass_prepare(struct ki_pass *pass, int i);

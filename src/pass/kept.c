@@ -1,4 +1,4 @@
-/* How much of a streamed X stays.
+/* This file computes how much of a streamed X stays.
  *
  * The first pass over X moves all of it and shows how much of the budget passes take for themselves: vectors,
  * panels on their way, work space. What is left then takes the first panels, and the next pass leaves them

@@ -12,7 +12,7 @@ struct ki_kept {
     struct ki_buffer *part; /* most x KI_PARTS */
 };
 
-/* What X has; NULL: nothing. Held matrices (core/memory.h) keep it. */
+/* Returns what X has; NULL: nothing. Held matrices (core/memory.h) keep it. */
 struct ki_kept *ki_kept_get(const kiln_matrix *X);
 /* Before a pass over X, cut into panels: makes room where passes before have left some. *kept: NULL where
  * none stays. Kept blocks are allocated, and filled by the pass. Until the end the device's statistics have

@@ -31,12 +31,12 @@ int ki_plan_columns(const struct ki_chain *chain) {
     return chain->k > 4 ? 8 : ki_power_of_two(chain->k);
 }
 
-/* Whether the plan's groups wait for each other's sums. */
+/* Returns whether the plan's groups wait for each other's sums. */
 static bool exchanges(const struct ki_plan *plan) {
     return plan->C > 1 && plan->variant->words;
 }
 
-/* What the plan's kernel is built with. */
+/* Returns what the plan's kernel is built with. */
 static const char *plan_defines(char text[KI_DEFINES_MOST], const struct ki_plan *plan,
                                 const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
@@ -88,7 +88,7 @@ static int64_t words_of(const struct ki_plan *plan) {
     return exchanges(plan) ? plan->variant->words(plan) : 0;
 }
 
-/* Where the words that teams exchange begin, a line of 128 bytes: behind the records. */
+/* Returns where the words that teams exchange begin, a line of 128 bytes: behind the records. */
 static int64_t exchange_at(const struct ki_plan *plan, const struct ki_chain *chain,
                            const struct ki_work *work) {
     const int64_t records =

@@ -69,7 +69,7 @@ kiln_status ki_chain_run_plan(const struct ki_chain *chain, const struct ki_plan
     .v = (chain)->v, .y = (chain)->y, .z = (chain)->z, .alpha = (chain)->alpha, .beta = (chain)->beta,       \
     .rows = (chain)->X->rows
 
-/* Whether rows go through more than v .* q, which kernels are built for. */
+/* Returns whether rows go through more than v .* q, which kernels are built for. */
 static inline bool ki_chain_maps(const struct ki_chain *chain) {
     return chain->kind == KI_CHAIN_FUSED &&
            (chain->map != KI_ROW_SCALE || chain->shift || chain->sums || chain->products);
@@ -91,7 +91,7 @@ int ki_power_of_two(int64_t at_least);
 int ki_plan_columns(const struct ki_chain *chain);
 /* Lists the plan's kernel. */
 void ki_plan_program(struct ki_programs *programs, const struct ki_plan *plan, const struct ki_chain *chain);
-/* Whether a pack has it. */
+/* Returns whether a pack has it. */
 bool ki_plan_packed(const struct ki_plan *plan, const struct ki_chain *chain);
 /* Builds the pass's kernel and fits the grid to what the device holds at once. */
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain);

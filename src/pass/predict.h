@@ -1,5 +1,5 @@
-/* What launch models have in common that take a plan's time from several bounds, and lists of plans, the best
- * predicted one first. */
+/* This header has what launch models have in common that take a plan's time from several bounds, and lists of
+ * plans, the best predicted one first. */
 #ifndef KI_PREDICT_H
 #define KI_PREDICT_H
 

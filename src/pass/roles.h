@@ -1,6 +1,6 @@
-/* What becomes of an operation's operands where X is cut into slices of rows: panels that stream through a
- * device, or the shares of a group's members. An operation states it once, in a table of rules; slices,
- * copies, sums and holds follow from the table. */
+/* This header says what becomes of an operation's operands where X is cut into slices of rows: panels that
+ * stream through a device, or the shares of a group's members. An operation states it once, in a table of
+ * rules; slices, copies, sums and holds follow from the table. */
 #ifndef KI_ROLES_H
 #define KI_ROLES_H
 
@@ -23,7 +23,7 @@ enum ki_role {
             * take */
 };
 
-/* Whether every slice has all of it: not its own part of it, nor a part of a sum. */
+/* Returns whether every slice has all of it: not its own part of it, nor a part of a sum. */
 static inline bool ki_role_is_whole(enum ki_role role) {
     return role == KI_COLUMN || role == KI_GATHER || role == KI_MEMBER || role == KI_OWN;
 }
@@ -62,7 +62,7 @@ void ki_operand_set(void *operation, const struct ki_rule *rule, const kiln_matr
 void ki_operands_list(struct ki_operand operands[KI_RULES_MOST], const struct ki_rules *rules,
                       const void *operation);
 
-/* Where a slice lies in the whole. */
+/* Says where a slice lies in the whole. */
 struct ki_offset {
     int64_t row, entry; /* its first */
     int64_t rows;       /* how many; of an X that is cut into columns, these */
@@ -103,7 +103,7 @@ bool ki_streams_beside(const kiln_matrix *X, int64_t bytes);
 /* ki_check_operand of an operand that may so lie in a file. */
 kiln_status ki_check_passed(const char *call, const char *name, const kiln_matrix *A,
                             const kiln_matrix *like);
-/* Whether an operand that is read is also written, so that what has begun cannot begin again. */
+/* Returns whether an operand that is read is also written, so that what has begun cannot begin again. */
 bool ki_works_in_place(const struct ki_single *single);
 /* Panel by panel. All operands but X are held. */
 kiln_status ki_stream(const struct ki_single *single);

@@ -33,8 +33,8 @@ static struct arrays arrays_of(const kiln_matrix *X) {
     return (struct arrays){part[KI_ROW_START], part[KI_COL], part[KI_VALUES]};
 }
 
-/* Where the columns are cut: each has about as many columns and entries as others, by the entries of every
- * so-manyth row. */
+/* Finds where the columns are cut: each has about as many columns and entries as others, by the entries of
+ * every so-manyth row. */
 static kiln_status cut(struct ki_split *split, const kiln_matrix *X, const struct arrays *of) {
     const int64_t every = ki_ceil_div(ki_max(X->nnz, 1), ki_limits.sampled_entries), parts = split->count;
     int64_t *count = ki_calloc((size_t)ki_max(X->cols, 1) * sizeof *count), all = X->cols, before = 0;

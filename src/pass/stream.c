@@ -108,7 +108,7 @@ static kiln_status prepare(struct stream *s, int64_t i) {
     return status;
 }
 
-/* Where panel i is computed with. What stays comes to its place at once. */
+/* Returns where panel i is computed with. What stays comes to its place at once. */
 static const struct ki_buffer *place_of(const struct stream *s, int64_t i) {
     return s->kept && i < s->kept->most ? s->kept->part + i * KI_PARTS : s->slots[(i - s->base) % KI_SLOTS];
 }

@@ -1,6 +1,6 @@
-/* Whether numbers in memory are those that were sent last. Operations of the CPU write to vectors without
- * telling anybody, so that looking is the only way to know; it reads 8 bytes a cycle, which is little beside
- * a pass over X. */
+/* This header says whether numbers in memory are those that were sent last. Operations of the CPU write to
+ * vectors without telling anybody, so that looking is the only way to know; it reads 8 bytes a cycle, which
+ * is little beside a pass over X. */
 #ifndef KI_DIGEST_H
 #define KI_DIGEST_H
 

@@ -1,11 +1,11 @@
-/* What each process does to its own rows of a matrix (struct ki_each): parts of new matrices stay where they
- * are made, sums go to the leader. */
+/* This file says what each process does to its own rows of a matrix (struct ki_each): parts of new matrices
+ * stay where they are made, sums go to the leader. */
 #include <string.h>
 
 #include "core/seams.h"
 #include "processes/processes.h"
 
-/* What one process has made: matrices, their entries, and sums. */
+/* Holds what one process has made: matrices, their entries, and sums. */
 struct made {
     int64_t entries[KI_EACH_MADE];
     kiln_matrix *rows[KI_EACH_MADE];

@@ -209,7 +209,7 @@ static void *room(int64_t bytes, kiln_status *outcome) {
     return memory;
 }
 
-/* What is sent, or where there is no memory for it, its pieces one over the other. */
+/* Finds what is sent, or where there is no memory for it, its pieces one over the other. */
 static kiln_status receive(struct kiln_processes *p, void *memory, int64_t bytes) {
     kiln_status status = KILN_OK;
     if (memory) return ki_wire_receive(p, 0, memory, bytes);

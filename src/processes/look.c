@@ -1,5 +1,5 @@
-/* What is asked of an X in parts besides shared operations: some of its rows, and its columns' largest
- * elements. */
+/* This file says what is asked of an X in parts besides shared operations: some of its rows, and its columns'
+ * largest elements. */
 #include <math.h>
 #include <string.h>
 

@@ -21,7 +21,7 @@ static uint64_t digest_names(uint64_t digest, char *const *names, int64_t count)
     return digest;
 }
 
-/* What processes compare of a file that all should see alike: its size, head and tail. */
+/* Finds what processes compare of a file that all should see alike: its size, head and tail. */
 static kiln_status digest_file(uint64_t *digest, const char *path) {
     enum { END = 1 << 12 };
     struct {
@@ -47,8 +47,8 @@ static uint64_t digest_files(const char *path, const kiln_read_options *options)
     return digest ? digest : 1;
 }
 
-/* Whether a part of a CSV file begins within quotes is known from the parity of those before it. A process
- * that cannot say fails when it reads. */
+/* Whether a part of a CSV file begins within quotes is known from the parity of those before it. A
+ * process that cannot say fails when it reads. */
 static kiln_status share_quotes(struct kiln_processes *p, struct ki_part *part, const char *path,
                                 const kiln_read_options *options) {
     const int64_t files = 1 + options->more_count;

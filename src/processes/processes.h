@@ -124,7 +124,7 @@ kiln_status ki_wire_receive(struct kiln_processes *p, int from, void *bytes, int
 kiln_status ki_wire_sum(struct kiln_processes *p, double *numbers, int64_t count, bool ordered);
 /* Each process's number to all: numbers[i] is that of process i. */
 kiln_status ki_wire_gather(struct kiln_processes *p, int64_t *numbers, int64_t own);
-/* Whether all are well, which all learn. p->piece is used for it. */
+/* Finds whether all are well, which all learn. p->piece is used for it. */
 kiln_status ki_wire_all_well(bool *well, struct kiln_processes *p, bool own);
 /* p->exchange with all others at once, the own one as a copy; what it says is used up. */
 kiln_status ki_wire_exchange(struct kiln_processes *p);
@@ -200,7 +200,7 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
                               int64_t *bytes, kiln_device *device, const char *path,
                               const kiln_read_options *options);
 
-/* What struct ki_processes says of an X whose rows lie in the processes. */
+/* Finds what struct ki_processes says of an X whose rows lie in the processes. */
 kiln_status ki_processes_each(kiln_matrix **made, double *sums, const struct ki_each *each,
                               const kiln_matrix *X);
 kiln_status ki_processes_transpose(kiln_matrix **T, const kiln_matrix *X);
@@ -220,7 +220,7 @@ intptr_t ki_place_of(uintptr_t address);
 uintptr_t ki_address_of(intptr_t place);
 /* Keeps A under a number, for which there must be no other; takes it over, on failure too. */
 kiln_status ki_keep(struct kiln_processes *p, int number, kiln_matrix *A);
-/* What is kept under a number, or NULL. */
+/* Returns what is kept under a number, or NULL. */
 kiln_matrix *ki_kept(const struct kiln_processes *p, int number);
 /* Each: what an order asks of this process. Errors are those of MPI. */
 kiln_status ki_serve_give(struct kiln_processes *p, const struct ki_order *order);

@@ -13,7 +13,7 @@
 
 /* ---------------------------------------------------------------------------------------- both sides */
 
-/* What all are to make of it. */
+/* Holds what all are to make of it. */
 struct verdict {
     int keep;
     int64_t cols;

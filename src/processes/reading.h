@@ -1,4 +1,4 @@
-/* What each process reads of data that all read together (read.c). */
+/* This header says what each process reads of data that all read together (read.c). */
 #ifndef KI_READING_H
 #define KI_READING_H
 

@@ -73,7 +73,7 @@ done:
     return status;
 }
 
-/* What the round before has written for all. */
+/* Tells what the round before has written for all. */
 static kiln_status tell_all(const struct ki_rounds *rounds, int64_t round, kiln_status *outcome) {
     kiln_status status = KILN_OK;
     for (int j = 0; j < rounds->rules->count; j++) {

@@ -16,7 +16,7 @@
 #include "processes/sharing.h"
 #include "core/home.h"
 
-/* What the others keep of an operand: what a slot of it holds. */
+/* Holds what the others keep of an operand: what a slot of it holds. */
 struct copies {
     struct kiln_processes *processes;
     int number;

@@ -32,8 +32,8 @@ static inline int ki_in_turn(const struct ki_rules *rules, int j) {
     return 0;
 }
 
-/* What is whole in every process: the same numbers after the operation as before it, or as all have written
- * them in rounds. */
+/* Returns what is whole in every process: the same numbers after the operation as before it, or as all have
+ * written them in rounds. */
 static inline bool ki_is_whole(const struct ki_order_operand *operand) {
     return ki_role_is_whole(operand->role);
 }

@@ -1,6 +1,6 @@
-/* What the plug-in for MPI (plugins/mpi) does for the library: bytes and sums between the processes of a
- * communicator. This header is all that both know of each other, so that a plug-in is built against an MPI
- * without the library, and the library without an MPI.
+/* This header says what the plug-in for MPI (plugins/mpi) does for the library: bytes and sums between the
+ * processes of a communicator. This header is all that both know of each other, so that a plug-in is built
+ * against an MPI without the library, and the library without an MPI.
  *
  * Every int is 0, or a code that `text` explains. One thread at a time calls. A call that waits for other
  * processes does not wait for ever: each process tells the next one every second that it is there, and one
@@ -13,7 +13,7 @@
 
 enum { KI_TRANSPORT_VERSION = 2, KI_TRANSPORT_MOST = 1 << 22 /* bytes of one call at most */ };
 
-/* What goes to a process and comes from it at the same time. */
+/* Holds what goes to a process and comes from it at the same time. */
 struct ki_exchange {
     const void *out;
     void *in;

@@ -114,7 +114,7 @@ uintptr_t ki_address_of(intptr_t place) {
     return (uintptr_t)&ki_chain_rules + (uintptr_t)place;
 }
 
-/* Whether this process's values go out, and whether others come in. */
+/* Returns whether this process's values go out, and whether others come in. */
 static bool goes(const struct kiln_processes *p, enum ki_way way) {
     return way == KI_SEND || way >= KI_ADD_UP || (way == KI_BROADCAST && ki_leads(p));
 }

@@ -184,7 +184,7 @@ static double penalised_alike(const struct ki_certificate *at) {
     return norm * norm / (2 * at->l2);
 }
 
-/* What the losses' part grows by where t is multiplied by theta. */
+/* Returns what the losses' part grows by where t is multiplied by theta. */
 static double shrunk(const struct ki_certificate *at, double theta) {
     const double less = 1 - theta, first = less * at->excess;
     if (at->quadratic) return less * less * at->slope * at->slope / 2;

@@ -1,5 +1,5 @@
-/* How far a linear model's objective is above the optimum at most: the duality gap, with all that rounding
- * may have made of it. */
+/* This header says how far a linear model's objective is above the optimum at most: the duality gap, with all
+ * that rounding may have made of it. */
 #ifndef KI_CERTIFICATE_H
 #define KI_CERTIFICATE_H
 
@@ -45,7 +45,7 @@ double ki_certificate_blur(const struct ki_certificate *at, int64_t j);
 /* What the columns of at->flats, whose gradient nobody has, may add to the bound; INFINITY: there is none. */
 double ki_certificate_flats(const struct ki_certificate *at);
 
-/* What a sum of so many terms may be off by, beside the sum of their sizes. */
+/* Returns what a sum of so many terms may be off by, beside the sum of their sizes. */
 double ki_units(int64_t terms, kiln_type type);
 /* || U^-1 ||^2 at most, of the factor U n x n of a matrix of unit diagonal whose entries may be off by
  * *part, which becomes r, below 1/2: quadratic forms of the matrix's inverse are at most 1 / (1 - r) times

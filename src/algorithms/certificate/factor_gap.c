@@ -1,8 +1,8 @@
-/* How far off a factor of normal equations can be: U^T U = A + E, A of unit diagonal, |E_ij| <= part, so
- * that a quadratic form of A^-1 is at most that of (U^T U)^-1 over 1 - r, r = || U^-1 ||^2 n part. || U^-1
- * || is at most the norm of the inverse of U's comparison matrix, which n^2 operations bound (Higham,
- * Accuracy and Stability of Numerical Algorithms, 2nd ed. 2002, 8.2), and where that is too coarse, as among
- * correlated columns, the root of the sum of U^-1's squares. */
+/* This file computes how far off a factor of normal equations can be: U^T U = A + E, A of unit diagonal,
+ * |E_ij| <= part, so that a quadratic form of A^-1 is at most that of (U^T U)^-1 over 1 - r, r = || U^-1 ||^2
+ * n part. || U^-1 || is at most the norm of the inverse of U's comparison matrix, which n^2 operations bound
+ * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed. 2002, 8.2), and where that is too coarse,
+ * as among correlated columns, the root of the sum of U^-1's squares. */
 #include "algorithms/certificate/certificate.h"
 
 enum { INVERTED = 512 }; /* columns at most, as U^-1 takes n^3 / 6 multiplications */

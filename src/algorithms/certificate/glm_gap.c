@@ -1,5 +1,5 @@
-/* What certificate.h has to know of the rows of a generalised linear model. Losses that are convex in eta,
- * and whose curvature comes with the gradient (kiln_loss_gradient), are those of
+/* This file says what certificate.h has to know of the rows of a generalised linear model. Losses that are
+ * convex in eta, and whose curvature comes with the gradient (kiln_loss_gradient), are those of
  *
  *   Gaussian, identity; binomial, logit; Poisson, log; gamma, log; Tweedie with 1 < p < 2, log;
  *   negative binomial, log,

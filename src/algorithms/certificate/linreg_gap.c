@@ -1,5 +1,5 @@
-/* How far least squares are above the optimum at most. With a penalty by certificate.h. Without one by the
- * factor of the normal equations, where there is one of all columns:
+/* This file computes how far least squares are above the optimum at most. With a penalty by certificate.h.
+ * Without one by the factor of the normal equations, where there is one of all columns:
  *
  *   objective - optimum = 1/2 g^T H^-1 g,   D^-1 H D^-1 = U^T U + E,   |E_ij| <= part,
  *
@@ -7,7 +7,7 @@
  * factor_gap.c). */
 #include "algorithms/linreg/linreg_block.h"
 
-/* What a target knows of its rows. */
+/* Returns what a target knows of its rows. */
 static struct ki_certificate problem_of(const struct ki_block *t, int j) {
     const struct ki_system *system = t->system;
     return (struct ki_certificate){.X = system->X,

@@ -1,4 +1,4 @@
-/* Whether a fit without a penalty has converged where columns seem to depend on each other.
+/* This file says whether a fit without a penalty has converged where columns seem to depend on each other.
  *
  * The criterion goes by the scales of the columns one by one, and the factor by a Gram matrix, which knows
  * half of the digits. A row of 1e12 makes all columns look like one to both, whatever the other rows say.

@@ -18,7 +18,7 @@
 
 enum { CLASSES = 512 }; /* of softmax at most, as M^-1 takes their cube */
 
-/* How many times the move the cost is asked for: see `settled`. */
+/* Returns how many times the move the cost is asked for: see `settled`. */
 static double stretch_of(const struct ki_certificate *at) {
     return at->l2 > 0 || at->quadratic ? 1 : 2;
 }

@@ -1,4 +1,4 @@
-/* What the training of als and sfa and their models share. */
+/* This header has what the training of als and sfa and their models share. */
 #ifndef KI_ALS_H
 #define KI_ALS_H
 

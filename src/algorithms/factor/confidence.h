@@ -1,4 +1,4 @@
-/* What an implicit model makes of its entries. */
+/* This header says what an implicit model makes of its entries. */
 #ifndef KI_CONFIDENCE_H
 #define KI_CONFIDENCE_H
 

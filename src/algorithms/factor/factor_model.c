@@ -1,4 +1,4 @@
-/* What models of two factors share (factor_model.h). */
+/* This file has what models of two factors share (factor_model.h). */
 #include "algorithms/factor/factor_model.h"
 
 #include "algorithms/algorithm.h"

@@ -13,7 +13,7 @@ struct ki_counts {
 kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, const kiln_matrix *R,
                            const kiln_matrix *transposed);
 
-/* What R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of
+/* Holds what R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of
  * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2. */
 struct ki_spread {
     double mean, squares, deviation;

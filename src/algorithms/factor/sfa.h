@@ -1,5 +1,5 @@
-/* What sfa's training and its models share: the means, and factors with and without the column that holds
- * them. */
+/* This header has what sfa's training and its models share: the means, and factors with and without the
+ * column that holds them. */
 #ifndef KI_SFA_H
 #define KI_SFA_H
 

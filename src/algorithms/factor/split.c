@@ -29,7 +29,7 @@ done:
     return status;
 }
 
-/* Where the rows lie, so that each process shares out its own. */
+/* Finds where the rows lie, so that each process shares out its own. */
 static kiln_status split(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                          kiln_matrix **made, double *sums) {
     struct ki_host_entries all = {0};

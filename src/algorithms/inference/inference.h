@@ -27,7 +27,7 @@ struct kiln_inference {
     int figure_count;
 };
 
-/* What is known of X's rows at the result, on the host. */
+/* Holds what is known of X's rows at the result, on the host. */
 struct ki_inference_rows {
     int64_t m;
     double *y, *mean, *weights, *curvature; /* expected; of weights all are there */

@@ -14,7 +14,7 @@
 
 enum { PANEL = 8, TILE = 256 }; /* of invert_triangle */
 
-/* Whether a copy in f64, of at most twice the bytes, leaves room for what goes on beside it. */
+/* Returns whether a copy in f64, of at most twice the bytes, leaves room for what goes on beside it. */
 static bool has_place(const kiln_device_info *info, kiln_device *device, const kiln_matrix *A) {
     kiln_device_statistics now = {.size = sizeof now};
     if (kiln_device_get_statistics(device, &now) != KILN_OK) return false;
@@ -66,8 +66,8 @@ static bool asked_to_stop(const struct ki_information *of, const char *phase, in
     return of->run && ki_run_stage(of->run, phase, done, total, (double)NAN) && !of->wanted;
 }
 
-/* How many slices of X's rows kiln_gram shall walk one after the other, so that the user can be asked about
- * twice a second: on a CPU, where rows of weight 0 cost nothing. */
+/* Returns how many slices of X's rows kiln_gram shall walk one after the other, so that the user can be asked
+ * about twice a second: on a CPU, where rows of weight 0 cost nothing. */
 static int64_t count_slices(const kiln_matrix *X) {
     const double half_a_second = 4e9, most = 256; /* bytes of passes */
     if (!ki_gram_skips(X)) return 1;
@@ -313,7 +313,7 @@ static void take_off(double *U, int64_t n, const double *former, int64_t first, 
     }
 }
 
-/* What the panel's own rows add, and the pivots. */
+/* Finds what the panel's own rows add, and the pivots. */
 static void finish_panel(double *U, int64_t n, const double *former, int64_t first, int64_t end) {
     for (int64_t i = end; i-- > first;) {
         const double *was = former + (i - first) * n, pivot = was[i];

@@ -1,4 +1,4 @@
-/* What rows are judged by: scores, leverages, residuals, and the errors of predictions.
+/* This file says what rows are judged by: scores, leverages, residuals, and the errors of predictions.
  *
  * |x~^T R|^2, R by blocks of columns: Z = X R + 1 r^T, r the intercept's row, is squared where it is and its
  * columns are added up, so that no more than a block of Z is ever there. */

@@ -1,6 +1,6 @@
-/* What the parts of K-Means share: the run's state; how it begins (kmeans_start.c), goes on by batches
- * (kmeans_batch.c), fills empty clusters (kmeans_empty.c), is stopped and goes on (kmeans_state.c), and what
- * its models are for (kmeans_model.c). */
+/* This header has what the parts of K-Means share: the run's state; how it begins (kmeans_start.c), goes on
+ * by batches (kmeans_batch.c), fills empty clusters (kmeans_empty.c), is stopped and goes on
+ * (kmeans_state.c), and what its models are for (kmeans_model.c). */
 #ifndef KI_KMEANS_H
 #define KI_KMEANS_H
 

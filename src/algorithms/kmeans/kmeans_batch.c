@@ -21,7 +21,7 @@ static kiln_status open_batch(struct batch *batch, struct ki_arena *arena, const
     return arena->status;
 }
 
-/* What the centres of a start have seen: nothing, or what the caller says of given ones. */
+/* Prepares what the centres of a start have seen: nothing, or what the caller says of given ones. */
 static kiln_status begin_start(struct kmeans *s) {
     const kiln_kmeans_options *o = &s->options;
     struct ki_arena arena = {0};

@@ -1,4 +1,4 @@
-/* Where the centres of a pass go: to the means of their rows.
+/* This file says where the centres of a pass go: to the means of their rows.
  *
  * Lloyd's iteration ends because each move lowers the inertia. A mean that is computed is off by rounding,
  * though: of rows that are all the same it need not be that row, and a centre that follows such means may

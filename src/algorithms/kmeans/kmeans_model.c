@@ -1,5 +1,5 @@
-/* What a model of K-Means is used for, and its row of the registry. The text "geometry" is "spherical"
- * where rows are to be scaled to length 1 first. */
+/* This file says what a model of K-Means is used for, and its row of the registry. The text "geometry" is
+ * "spherical" where rows are to be scaled to length 1 first. */
 #include "algorithms/kmeans/kmeans.h"
 
 #include "algorithms/registry.h"

@@ -178,7 +178,7 @@ done:
     return status;
 }
 
-/* What k-means++ weighs candidates by: the rows that are nearest to each. */
+/* Finds what k-means++ weighs candidates by: the rows that are nearest to each. */
 static kiln_status weigh(kiln_matrix *weights, struct kmeans *s, const kiln_matrix *candidates) {
     const int64_t count = kiln_matrix_rows(candidates);
     struct ki_arena arena = {0};

@@ -1,7 +1,7 @@
-/* What a run of K-Means goes on from: the centres, what they become, and the best of former starts. The first
- * start that ends at the limit of iterations stays in the checkpoint: with a higher limit the run goes on
- * there, and makes the starts after it again. Where a pass corrects the sums of the one before, these go
- * along, as the roundings in them are those of all passes so far. */
+/* This file says what a run of K-Means goes on from: the centres, what they become, and the best of former
+ * starts. The first start that ends at the limit of iterations stays in the checkpoint: with a higher limit
+ * the run goes on there, and makes the starts after it again. Where a pass corrects the sums of the one
+ * before, these go along, as the roundings in them are those of all passes so far. */
 #include "algorithms/kmeans/kmeans.h"
 
 enum { LOOKED_AT = 2, FORMER = 3 };

@@ -29,7 +29,7 @@ struct ki_direct {
                * scale */
 };
 
-/* What least squares without a penalty know of X's rank, and make of it: see linreg_rank.c. */
+/* Holds what least squares without a penalty know of X's rank, and make of it: see linreg_rank.c. */
 struct ki_rank {
     bool known;     /* all has been looked at, */
     int64_t rank;   /* of the centred, weighted X; -1: it was not determined */
@@ -47,7 +47,7 @@ struct ki_walk {
     double *origin;  /* size: what the columns are about */
 };
 
-/* What all blocks of targets share. */
+/* Holds what all blocks of targets share. */
 struct ki_system {
     struct ki_run run; /* its problems are blocks of targets, KI_BLOCK in each */
     const kiln_matrix *X;
@@ -105,7 +105,7 @@ double ki_walk_element(const struct ki_system *system, int64_t i, int64_t j);
 double ki_walk_spread(const struct ki_system *system, int64_t target);
 double ki_walk_mean(const struct ki_system *system, int64_t j);
 double ki_walk_square(const struct ki_system *system, int64_t j); /* a column's sum of squares about zero */
-/* Whether all columns and targets can be told about their means, and there is weight. */
+/* Returns whether all columns and targets can be told about their means, and there is weight. */
 bool ki_walk_sound(const struct ki_system *system);
 /* The factor by columns, or (by_rows) of S^(1/2) X diag(weights)^-1 X^T S^(1/2), weights n x 1, without a
  * penalty; rounding: of its elements beside their rows. What may depend on others is left out. */
@@ -114,11 +114,11 @@ kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *dire
                                 double rounding);
 /* A remainder of a column or row below that part of it, in its square, is taken for rounding. */
 double ki_direct_part(const kiln_matrix *X);
-/* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least
- * norm. */
+/* Returns whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of
+ * least norm. */
 bool ki_direct_cheap(const struct ki_system *system, bool by_rows);
-/* Whether the factor by columns can be had, whatever it costs, of f64, where least squares ask for it when
- * columns depend on each other. */
+/* Returns whether the factor by columns can be had, whatever it costs, of f64, where least squares ask for it
+ * when columns depend on each other. */
 bool ki_direct_possible(const struct ki_system *system);
 /* A factor that was chosen, and not asked for, is no longer wanted where others have taken the room that it
  * was chosen by. */

@@ -64,7 +64,7 @@ kiln_status ki_block_centre_rows(const struct ki_block *t, kiln_matrix *A, doubl
 
 kiln_status ki_block_norm(const struct ki_block *t, double *norm); /* norm_j = || D^-1 G_j ||; may use Z */
 
-/* What rounding of the fitted values may make of each target's objective. */
+/* Finds what rounding of the fitted values may make of each target's objective. */
 kiln_status ki_block_blur(const struct ki_block *t, double *blur);
 
 /* The same of what is left of G, the true gradient, when each column's own rounding is taken off. Uses Q and

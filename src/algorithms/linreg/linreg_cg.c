@@ -41,9 +41,9 @@ bool ki_block_active(const struct ki_block *t) {
     return false;
 }
 
-/* Where a cycle ends: at half the tolerance, so that recurrence and truth may differ a little, but not below
- * the rounding in the gradient it began with. Fitting that noise, CG would fill the directions that collinear
- * columns leave free. */
+/* Returns where a cycle ends: at half the tolerance, so that recurrence and truth may differ a little, but
+ * not below the rounding in the gradient it began with. Fitting that noise, CG would fill the directions that
+ * collinear columns leave free. */
 static double cg_goal(const struct ki_block *t, int j) {
     const double noise = 64 * ki_epsilon(kiln_matrix_type(t->system->X));
     return fmax(0.5 * t->system->options.tolerance * t->reference[j], noise * t->norm[j]);
@@ -61,7 +61,7 @@ static kiln_status cg_begin_state(struct ki_block *t) {
     return kiln_matrix_set(t->S, kiln_matrix_type(t->S) == KILN_F64 ? (const void *)state : narrow);
 }
 
-/* What queued iterations have done, slot by slot, until the first in which no target moved. */
+/* Finds what queued iterations have done, slot by slot, until the first in which no target moved. */
 static kiln_status cg_account(struct ki_block *t, int queued) {
     kiln_status status;
     double state[KI_STATE * KI_BLOCK], norm[KI_BLOCK];
@@ -86,8 +86,8 @@ done:
     return status;
 }
 
-/* How many iterations to queue: as many as are half of those that the last ones let expect, so that few are
- * queued in vain; one on the CPU, which gains nothing by more. */
+/* Finds how many iterations to queue: as many as are half of those that the last ones let expect, so that few
+ * are queued in vain; one on the CPU, which gains nothing by more. */
 static int look_ahead(const struct ki_block *t, double norm_before, double norm_now, int queued,
                       double seconds) {
     const double rate = log(norm_before / norm_now) / queued; /* of the slowest target */

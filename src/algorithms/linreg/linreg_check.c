@@ -1,5 +1,5 @@
-/* What a solution is worth: residual, intercept, gradient, norm and objective, afresh from y - X W - b,
- * whatever the recurrences of conjugate gradient say. What is reported of a fit comes from here. */
+/* This file says what a solution is worth: residual, intercept, gradient, norm and objective, afresh from y -
+ * X W - b, whatever the recurrences of conjugate gradient say. What is reported of a fit comes from here. */
 #include "algorithms/linreg/linreg_block.h"
 
 /* beta * (*z) = L A. Uses Z. */
@@ -84,8 +84,8 @@ done:
     return status;
 }
 
-/* Whether a pass with a row map does what check does in two: of one target whose intercept is known but
- * for rounding. */
+/* Returns whether a pass with a row map does what check does in two: of one target whose intercept is known
+ * but for rounding. */
 static bool at_once(const struct ki_block *t) {
     return t->k == 1 && (t->system->right || (t->system->walk.A && t->system->direct.wanted));
 }
@@ -179,8 +179,8 @@ done:
     return status;
 }
 
-/* Whether the former b was so far off that its digits, and not W's and y's, are what the residuals have
- * lost. */
+/* Returns whether the former b was so far off that its digits, and not W's and y's, are what the residuals
+ * have lost. */
 static bool was_far(const struct ki_block *t, const double *former) {
     const double epsilon = ki_epsilon(kiln_matrix_type(t->system->X));
     for (int j = 0; j < t->k; j++) {

@@ -40,7 +40,7 @@ static bool penalised(const kiln_linreg_options *options) {
     return options->l2 > 0;
 }
 
-/* Whether a budget of the device leaves what kiln_gram takes. */
+/* Returns whether a budget of the device leaves what kiln_gram takes. */
 static bool direct_has_room(const kiln_matrix *X, double size) {
     kiln_device_info info = {0};
     kiln_device_statistics used = {0};
@@ -70,8 +70,8 @@ static double direct_price(const kiln_matrix *X, bool by_rows, bool gpu, int thr
     return factor + gram_price(X, by_rows);
 }
 
-/* Whether nobody waits for it. A GPU's passes over such an X take next to no time, so that by passes no
- * factor would do there; but least squares without a penalty want the rank, which only a factor tells. */
+/* Returns whether nobody waits for it. A GPU's passes over such an X take next to no time, so that by passes
+ * no factor would do there; but least squares without a penalty want the rank, which only a factor tells. */
 static bool is_short(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     const double size = (double)(by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X));
     const double work =

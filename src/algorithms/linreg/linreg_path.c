@@ -88,7 +88,7 @@ static void take_equations(struct together *t, int64_t f) {
             t->G[i * t->n + j] = t->G[j * t->n + i] = ki_walk_element(&t->system, i, j);
 }
 
-/* Whether target c is a constant, or its gradient at zero, of that length, nothing but rounding. */
+/* Returns whether target c is a constant, or its gradient at zero, of that length, nothing but rounding. */
 static bool is_nothing(const struct together *t, int64_t c, double length) {
     const struct ki_system *system = &t->system;
     const double epsilon = ki_epsilon(kiln_matrix_type(system->X)), spread = ki_walk_spread(system, c),
@@ -128,8 +128,8 @@ static bool path_factorise(struct together *t, double l2) {
     return !factor.failed && !(factor.replaced && l2 == 0);
 }
 
-/* What is left of the equations of target c at w, with and without the penalty's part; returns the length,
- * columns scaled. */
+/* Returns what is left of the equations of target c at w, with and without the penalty's part; returns the
+ * length, columns scaled. */
 static double path_leave(struct together *t, int64_t c) {
     const int64_t n = t->n;
     double square = 0;

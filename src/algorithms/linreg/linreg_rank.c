@@ -215,7 +215,7 @@ static bool rank_by_rows(const kiln_matrix *X) {
     return null > 0 && n * null * null > COLUMN_WORK;
 }
 
-/* How much longer the metric makes the rows of X than those of X less its means. */
+/* Finds how much longer the metric makes the rows of X than those of X less its means. */
 static kiln_status magnification(double *ratio, const struct ki_system *system) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(system->X);

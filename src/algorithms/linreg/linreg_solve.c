@@ -323,9 +323,9 @@ done:
     return status;
 }
 
-/* Whether directions of next to no curvature may hide some of the target's objective from the criterion, as
- * beside a row of 1e7 in f32: with || D^-1 g || = a, and c the least curvature over D^2 that was met with,
- * a^2 / (2 c). What rounding makes of the residuals is in a. */
+/* Returns whether directions of next to no curvature may hide some of the target's objective from the
+ * criterion, as beside a row of 1e7 in f32: with || D^-1 g || = a, and c the least curvature over D^2 that
+ * was met with, a^2 / (2 c). What rounding makes of the residuals is in a. */
 static bool block_hides(const struct ki_block *t, int j) {
     const struct ki_system *system = t->system;
     const kiln_type type = kiln_matrix_type(system->X);

@@ -1,4 +1,4 @@
-/* What a block of targets within a cycle of conjugate gradient goes on with. */
+/* This file says what a block of targets within a cycle of conjugate gradient goes on with. */
 #include "algorithms/linreg/linreg_block.h"
 
 void ki_block_state(struct ki_state state[KI_BLOCK_STATE], struct ki_block *t) {

@@ -12,7 +12,7 @@
 
 #include "ops/linear/gram.h"
 
-/* What a sum of squares about c may lose on the way to the mean: sums in f64, of f32 blocks. */
+/* Says what a sum of squares about c may lose on the way to the mean: sums in f64, of f32 blocks. */
 static const double TRUST_F64 = 1e-3, TRUST_F32 = 0.1;
 
 /* A(i, j) about the means. */
@@ -51,7 +51,7 @@ double ki_walk_square(const struct ki_system *system, int64_t j) {
     return walk->A[j * (walk->size + 1)] + walk->origin[j] * (2 * product + weight * walk->origin[j]);
 }
 
-/* Whether column j can be told about its mean, and about zero is in the type's range. */
+/* Returns whether column j can be told about its mean, and about zero is in the type's range. */
 static bool sound(const struct ki_system *system, int64_t j) {
     const struct ki_walk *walk = &system->walk;
     const bool narrow = kiln_matrix_type(system->X) == KILN_F32;

@@ -1,4 +1,4 @@
-/* What the parts of multi-dimensional scaling share (mds.c). */
+/* This header has what the parts of multi-dimensional scaling share (mds.c). */
 #ifndef KI_MDS_H
 #define KI_MDS_H
 

@@ -15,7 +15,7 @@ static int exponent_of(double largest, kiln_type type) {
     return exponent;
 }
 
-/* Whether a matrix equals its transpose: both times a random vector, within rounding. */
+/* Finds whether a matrix equals its transpose: both times a random vector, within rounding. */
 static kiln_status check_symmetric(const char *name, const kiln_matrix *D, double *norm) {
     kiln_status status;
     struct ki_arena arena = {0};
@@ -82,7 +82,7 @@ static void measure(struct ki_mds *s, const double *delta, const double *weights
         }
 }
 
-/* What the pairs that count have between them. */
+/* Holds what the pairs that count have between them. */
 struct extents {
     double least, largest, heaviest;
 };

@@ -139,7 +139,7 @@ done:
     return status;
 }
 
-/* Whether means of this link come near any number, as far as they go; a mean of y beyond has its best
+/* Returns whether means of this link come near any number, as far as they go; a mean of y beyond has its best
  * constant at infinity. */
 static bool in_reach(const kiln_loss *loss, double mean) {
     const struct ki_link *link = ki_link_find(ki_link_of(loss));
@@ -240,7 +240,7 @@ done:
     return status;
 }
 
-/* Whether X^T diag(h) X, on the device and on its way, has room there. */
+/* Returns whether X^T diag(h) X, on the device and on its way, has room there. */
 static bool glm_has_room(const kiln_matrix *X) {
     enum { COPIES = 3 };
     kiln_device_info info = {0};
@@ -319,7 +319,7 @@ done:
     return status;
 }
 
-/* What the report says of the fit. */
+/* Tells what the report says of the fit. */
 static void glm_tell(struct ki_glm *glm, const struct figures *figures,
                      const struct ki_parameters *parameters) {
     kiln_report *report = &glm->newton.run.report;

@@ -38,10 +38,10 @@ struct ki_glm_origin {
 
 extern const char ki_glm_call[];
 
-/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
+/* Returns whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
  * deviance. */
 bool ki_glm_at_end(const struct ki_glm *glm);
-/* Whether eta may be any number, whatever the row. */
+/* Returns whether eta may be any number, whatever the row. */
 bool ki_glm_any_eta(const kiln_loss *loss);
 /* ERR_DATA naming the first row of y that the family has no place for. */
 kiln_status ki_glm_check_target(const kiln_loss *loss);
@@ -59,7 +59,7 @@ kiln_status ki_glm_null_deviance(double *deviance, const kiln_matrix *X, const k
  * y smoothed, or of a constant. *found: whether it is in range. */
 kiln_status ki_glm_start(struct ki_glm *glm, bool *found);
 
-/* How many parameters the model has: the intercept and the columns that do not depend on others. */
+/* Says how many parameters the model has: the intercept and the columns that do not depend on others. */
 struct ki_parameters {
     int64_t count;
     enum { KI_COUNTED, KI_AT_MOST, KI_UNCOUNTED /* the user did not wait */ } how;

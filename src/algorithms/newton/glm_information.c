@@ -7,7 +7,7 @@
 #include "ops/linear/families.h"
 #include "ops/linear/gram.h"
 
-/* Whether C holds the loss's own curvature (dialect/losses.h). */
+/* Returns whether C holds the loss's own curvature (dialect/losses.h). */
 static bool takes_own_curvature(const kiln_loss *loss) {
     return ki_family_find(loss->family)->own_curvature && ki_link_of(loss) == KILN_LINK_LOG;
 }

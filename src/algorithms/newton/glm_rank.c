@@ -1,5 +1,5 @@
-/* How many columns of X do not depend on others, without their Gram matrix: the dimensions of X's null space
- * are missing.
+/* This file computes how many columns of X do not depend on others, without their Gram matrix: the dimensions
+ * of X's null space are missing.
  *
  * Z random, W the least-squares solution of X W = X Z to which conjugate gradient comes from zero: the part
  * of Z in the space that X's rows span. Z - W is the other part, random in the null space, and k columns of
@@ -72,7 +72,7 @@ static int64_t count_dimensions(const struct rank *of, int64_t k) {
     return count;
 }
 
-/* Whether vectors of k columns take no more than a quarter of the device's memory. */
+/* Returns whether vectors of k columns take no more than a quarter of the device's memory. */
 static bool rank_has_room(const struct rank *of, int64_t k) {
     enum { VECTORS = 8 };
     kiln_device_info info = {0};

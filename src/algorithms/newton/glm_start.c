@@ -1,4 +1,4 @@
-/* Where the fit of a generalised linear model begins.
+/* This file says where the fit of a generalised linear model begins.
  *
  * With an intercept the start is the model without columns: W = 0 and the best constant. That is in every
  * family's range, and from a point in range Newton's shortened steps stay there. The constant is found by
@@ -135,8 +135,8 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Whether the start is the best constant already: without offsets that has the mean of y, in every family
- * whose score is linear and link that can give it. */
+/* Returns whether the start is the best constant already: without offsets that has the mean of y, in every
+ * family whose score is linear and link that can give it. */
 static bool starts_at_best(const struct ki_glm *glm) {
     const kiln_loss *loss = &glm->loss;
     const struct ki_link *link = ki_link_find(ki_link_of(loss));
@@ -160,7 +160,7 @@ static double null_next(const struct null_bracket *of, const struct null_point *
     return of->low + 0.5 * width;
 }
 
-/* How far the point is from the best constant, by Fisher's step, in units of its size. */
+/* Returns how far the point is from the best constant, by Fisher's step, in units of its size. */
 static double null_off(const struct null_point *at) {
     return fabs(at->gradient) / at->curvature / fmax(fabs(at->b), 1);
 }
@@ -205,7 +205,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Whether a factor this large or small leaves sums on either side of it in the type's range. */
+/* Returns whether a factor this large or small leaves sums on either side of it in the type's range. */
 static bool moderate(kiln_type type, double factor) {
     const double most = type == KILN_F32 ? 1e10 : 1e100;
     return fabs(factor) < most && fabs(factor) > 1 / most;

@@ -65,7 +65,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* What the dual's descent found, as a start or as the result. */
+/* Holds what the dual's descent found, as a start or as the result. */
 struct descent {
     struct ki_dual_task task;
     struct ki_dual_alone alone;

@@ -26,8 +26,8 @@ static bool newton_met(const struct ki_newton_work *work) {
     return work->reference == 0 || (ki_newton_meets(work) && work->proved);
 }
 
-/* What a step's model says that the objective can fall by, from where the step begins. Where that is less
- * than what the objective is rounded by, a difference of penalties may come out below 0. */
+/* Returns what a step's model says that the objective can fall by, from where the step begins. Where that is
+ * less than what the objective is rounded by, a difference of penalties may come out below 0. */
 static double newton_left_of(const struct ki_newton_work *work, const struct ki_newton_model *model) {
     const double noise = ki_newton_noise(work), least = fmin(model->slope, model->decrease);
     if (model->loose) return INFINITY;

@@ -42,7 +42,7 @@ struct ki_newton {
     kiln_matrix *W, *b;
     struct ki_columns columns;
 
-    /* What solve leaves beside the run's report: the sum of the losses alone, and the curvature, at the
+    /* Says what solve leaves beside the run's report: the sum of the losses alone, and the curvature, at the
      * result, as kiln_loss_gradient leaves them; and the objective's gradient with respect to W and the
      * intercepts of the centred columns, without the l1 term's. */
     double loss;
@@ -76,7 +76,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);
 /* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's. */
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b);
-/* How many columns of X do not depend on others, by products with X: as kiln_linreg says it. */
+/* Says how many columns of X do not depend on others, by products with X: as kiln_linreg says it. */
 struct ki_found_rank {
     int64_t rank; /* -1: it is not known */
     int64_t passes;
@@ -97,14 +97,14 @@ kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *a
 kiln_status ki_newton_describe(struct ki_arena *arena, struct ki_certificate *at,
                                const struct ki_newton *newton);
 
-/* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns
- * outnumber rows, the Hessian is the penalty itself in all directions but as many as there are rows, one
- * eigenvalue, which D^2 would pull apart. D d keeps most of them together and still takes off half of what
- * scales of columns are apart. With a standardized penalty they lie together in D^2. */
+/* Returns whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where
+ * columns outnumber rows, the Hessian is the penalty itself in all directions but as many as there are rows,
+ * one eigenvalue, which D^2 would pull apart. D d keeps most of them together and still takes off half of
+ * what scales of columns are apart. With a standardized penalty they lie together in D^2. */
 bool ki_newton_evens_out(const kiln_matrix *X, double l1, bool standardize);
-/* Whether the loss is one that is not convex in eta. */
+/* Returns whether the loss is one that is not convex in eta. */
 bool ki_newton_bends_down(const kiln_loss *loss);
-/* What a step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho); relative: the
+/* Returns what a step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho); relative: the
  * gradient to that of the reference. */
 double ki_newton_forcing(double relative, double tolerance, double rho);
 

@@ -15,7 +15,7 @@ struct ki_centre {
 };
 
 void ki_centre_open(struct ki_centre *centre, struct ki_arena *arena, int64_t k);
-/* How many numbers lie from `now` on: all that it knows, beside `moves`. */
+/* Returns how many numbers lie from `now` on: all that it knows, beside `moves`. */
 int64_t ki_centre_size(int64_t k);
 /* c = 0, and no moves. */
 void ki_centre_begin(struct ki_centre *centre);

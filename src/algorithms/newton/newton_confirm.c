@@ -33,8 +33,8 @@
  * next step. FAR: of the curvature that steps go by, what they need not be told of. */
 static const double SHARE = 0.5, STRICTER = 0.1, FAR = 0.1;
 
-/* What the model has gained over the best constant, at least. Where that is not known, strong convexity has
- * half of the penalty's part for it: f(0) >= f(w) + || L^1/2 w ||^2 / 2 at an optimum w. */
+/* Returns what the model has gained over the best constant, at least. Where that is not known, strong
+ * convexity has half of the penalty's part for it: f(0) >= f(w) + || L^1/2 w ||^2 / 2 at an optimum w. */
 static double gain_of(const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const bool first = newton->no_intercept || work->problem.kind == KILN_LOSS_GLM;
@@ -43,8 +43,8 @@ static double gain_of(const struct ki_newton_work *work) {
     return fmax(fmax(constant - work->here.objective, ridge), 0);
 }
 
-/* What may be left. Near 0 rounding of predictors alone keeps a support vector machine's objective from it,
- * and one of classes where there is one alone is never there. */
+/* Returns what may be left. Near 0 rounding of predictors alone keeps a support vector machine's objective
+ * from it, and one of classes where there is one alone is never there. */
 double ki_newton_enough(const struct ki_newton_work *work) {
     const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
     return SHARE * work->newton->run.tolerance * gain_of(work) + ki_newton_noise(work) +
@@ -199,8 +199,8 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Whether l1 alone penalises several classes: where a column has lost its curvature neither the model nor a
- * penalty bounds what is left. */
+/* Returns whether l1 alone penalises several classes: where a column has lost its curvature neither the model
+ * nor a penalty bounds what is left. */
 static bool alone(const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     return newton->k > 1 && newton->l1 > 0 && !(newton->l2 > 0);
@@ -285,7 +285,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Whether some row's |change| is a quarter of what `part` was made of, its reciprocals, or more; of 0
+/* Finds whether some row's |change| is a quarter of what `part` was made of, its reciprocals, or more; of 0
  * there is no share. most: k numbers. */
 static kiln_status exceeds(bool *more, kiln_matrix *part, const kiln_matrix *change, double *most) {
     kiln_status status;
@@ -317,7 +317,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Whether the step that led from `there` to `here`, or failed to lead the other way, left the rows'
+/* Finds whether the step that led from `there` to `here`, or failed to lead the other way, left the rows'
  * curvatures as they were, so that a quadratic model says what is left. Once a point, as it takes `there`. */
 static kiln_status is_regular(bool *regular, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
@@ -334,8 +334,8 @@ done:
     return status;
 }
 
-/* Whether the rows whose curvature is not the same at `here` and `there` have most of some column's. Two
- * passes where there are any. Takes there.C. */
+/* Finds whether the rows whose curvature is not the same at `here` and `there` have most of some column's.
+ * Two passes where there are any. Takes there.C. */
 static kiln_status rows_matter(bool *matter, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
@@ -363,10 +363,10 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Whether a hinge's model may be believed: the rows that the last step, or twice the next one, or rounding of
- * the predictors lets into the loss or out of it do not matter. A row of 1e12 is led to the kink itself,
- * where rounding says on which side it lies, and has all of its column's curvature on one side and none on
- * the other. One pass. Uses `there`. */
+/* Finds whether a hinge's model may be believed: the rows that the last step, or twice the next one, or
+ * rounding of the predictors lets into the loss or out of it do not matter. A row of 1e12 is led to the kink
+ * itself, where rounding says on which side it lies, and has all of its column's curvature on one side and
+ * none on the other. One pass. Uses `there`. */
 static kiln_status kinks_settled(bool *settled, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     const double rounding = 8 * ki_epsilon(kiln_matrix_type(work->newton->X));

@@ -65,7 +65,7 @@ done:
     return status;
 }
 
-/* What depends on the columns and the curvature that steps go by. */
+/* Prepares what depends on the columns and the curvature that steps go by. */
 static void descent_prepare(const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
@@ -169,7 +169,7 @@ static double step_of(const struct ki_quadratic *of, int64_t a, double slope) {
     return (to - part) - z;
 }
 
-/* What the least subgradient counts for. */
+/* Returns what the least subgradient counts for. */
 static double violation(const struct ki_quadratic *of, int64_t a, double slope) {
     const double z = of->z[a], l1 = of->l1[a], below = slope < l1 ? slope : l1;
     const double v = slope + (z != 0 ? copysign(l1, z) : -(below > -l1 ? below : -l1));
@@ -313,8 +313,8 @@ done:
     return status;
 }
 
-/* Whether some column has less curvature than what the model adds to it, a part of the criterion's: a row of
- * huge entries has left the loss. Such a model says nothing of what is left. */
+/* Returns whether some column has less curvature than what the model adds to it, a part of the criterion's: a
+ * row of huge entries has left the loss. Such a model says nothing of what is left. */
 static bool descent_is_stiff(const struct ki_quadratic *of, const struct ki_descent *descent) {
     for (int64_t a = 0; a < of->count; a++)
         if (descent->least[descent->chosen[a]] > 0.5 * of->diagonal[a]) return true;

@@ -14,8 +14,8 @@ struct ki_descent {
     struct ki_sparse_columns columns;
     double *q;        /* 2 m */
     double looseness; /* what the model's violation may have left, without a Gram matrix */
-    /* What the last model said of its step: -g . d, d . H d of the loss alone and of what `own` adds, and
-     * the objective without l1 where it began. share: of H, what the next model takes; see
+    /* Says what the last model said of its step: -g . d, d . H d of the loss alone and of what `own` adds,
+     * and the objective without l1 where it began. share: of H, what the next model takes; see
      * ki_newton_descend. */
     double slope, bend, own_bend, smooth, share;
     bool prepared; /* for this problem */
@@ -51,7 +51,7 @@ double ki_quadratic_slope(const struct ki_quadratic *of, int64_t a);
 /* The same: dot = u_a . r. */
 double ki_quadratic_slope_by(const struct ki_quadratic *of, int64_t a, double dot);
 double ki_quadratic_intercept_slope(const struct ki_quadratic *of);
-/* What follows from z_a += step, which is the caller's, and the intercept's move. */
+/* Does what follows from z_a += step, which is the caller's, and the intercept's move. */
 void ki_quadratic_move(struct ki_quadratic *of, int64_t a, double step);
 void ki_quadratic_move_intercept(struct ki_quadratic *of, double step);
 /* (z - w) . H (z - w) but for what `own` adds, and the model's value at z less that at w. Only without a

@@ -33,10 +33,10 @@ static bool dual_possible(const struct ki_newton *newton) {
     return ki_dual_possible(newton->X) && newton->l2 > 0 && newton->l1 == 0;
 }
 
-/* What Newton's method is expected to take on two threads, in times of the dual, for products alone: real
- * and made text of 200 to 10,000 rows, penalties from 100 to 0.01. `share` is a row's square beside the
- * penalty. An intercept makes the primal better conditioned, as its columns are centred, and the dual
- * worse: there it is faster for the weakest penalties alone. */
+/* Returns what Newton's method is expected to take on two threads, in times of the dual, for products alone:
+ * real and made text of 200 to 10,000 rows, penalties from 100 to 0.01. `share` is a row's square beside the
+ * penalty. An intercept makes the primal better conditioned, as its columns are centred, and the dual worse:
+ * there it is faster for the weakest penalties alone. */
 static double dual_advantage(const struct ki_newton *newton, double share) {
     if (newton->no_intercept) return share < 0.3 ? 0.4 : 1.2;
     if (newton->k > 1) return share < 0.3 || share > 100 || newton->k < 16 ? 0.3 : 0.7;
@@ -133,7 +133,7 @@ static void dual_begin_rows(struct ki_dual_problem *problem, const struct ki_dua
     dual_widen(problem);
 }
 
-/* Where moves between sweeps begin. */
+/* Finds where moves between sweeps begin. */
 static void dual_begin_moves(struct ki_dual *dual) {
     const int64_t m = kiln_matrix_rows(dual->X), n = kiln_matrix_cols(dual->X);
     dual->former_w = dual->own ? dual->own + KI_DUAL_PARTS * (n + 1) : dual->w + n;
@@ -195,7 +195,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* What of t does not add up to 0, relative to the weights. */
+/* Returns what of t does not add up to 0, relative to the weights. */
 static double dual_imbalance(const struct ki_dual_problem *problem, double weight) {
     const struct ki_dual *dual = &problem->dual;
     double largest = 0;
@@ -249,7 +249,7 @@ static void run_problem(void *arg, int part) {
     while (!problem->done && ki_clock() < round->until) dual_advance(problem, round->all);
 }
 
-/* How many problems are solved, how far those are that are solved together, and the user's say. */
+/* Returns how many problems are solved, how far those are that are solved together, and the user's say. */
 static bool dual_tell(const struct ki_dual_descent *all, int64_t solved, int count) {
     struct ki_run *run = &all->newton->run;
     double residual = 0;
@@ -325,8 +325,8 @@ static void dual_measure(struct ki_dual_descent *all) {
     for (int64_t i = 0; i < m && !newton->no_intercept; i++) all->square[i] += all->square[m];
 }
 
-/* What all classes share. Of a judged descent L^-1 is one number, and a walk with the labels finds the
- * squares (judged_begin). */
+/* Prepares what all classes share. Of a judged descent L^-1 is one number, and a walk with the labels finds
+ * the squares (judged_begin). */
 static kiln_status dual_prepare(struct ki_dual_descent *all, struct ki_arena *arena) {
     kiln_status status;
     const struct ki_newton *newton = all->newton;
@@ -350,8 +350,8 @@ done:
     return status;
 }
 
-/* How many classes, each against the rest, go over a row together: an intercept's centre depends on all
- * that do. */
+/* Returns how many classes, each against the rest, go over a row together: an intercept's centre depends on
+ * all that do. */
 static int64_t sides_of(const struct ki_newton *newton, const struct ki_dual_task *task, int64_t threads) {
     if (newton->k > 1 || task->logistic || !newton->no_intercept) return 1;
     return ki_min(ki_ceil_div(task->problems, threads), KI_DUAL_SIDES);

@@ -5,11 +5,11 @@
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 
-/* Whether the dual is to be descended in, for an engine that is filled in but not open yet: as asked for,
- * else where it is expected to be faster. ERR_UNSUPPORTED: it is asked for, and cannot be. */
+/* Finds whether the dual is to be descended in, for an engine that is filled in but not open yet: as asked
+ * for, else where it is expected to be faster. ERR_UNSUPPORTED: it is asked for, and cannot be. */
 kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver);
 
-/* What that has to say, for the rows' `choose`. */
+/* Finds what that has to say, for the rows' `choose`. */
 kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
                             kiln_classifier_solver solver);
 kiln_status ki_logreg_explain(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
@@ -24,7 +24,7 @@ struct ki_dual_task {
     double *W, *b; /* results, in as many columns as problems or classes of softmax */
 };
 
-/* Whether a state waits that was kept during a descent; one that was kept behind it has no need of
+/* Returns whether a state waits that was kept during a descent; one that was kept behind it has no need of
  * another. */
 bool ki_dual_waits(const kiln_control *control);
 

@@ -8,7 +8,7 @@ static bool alone_possible(const struct ki_newton *newton, const struct ki_dual_
            !ki_checkpoint_kept(newton->run.control);
 }
 
-/* What the engine would say of a start that it has nothing to add to. */
+/* Finds what the engine would say of a start that it has nothing to add to. */
 static kiln_status alone_report(struct ki_newton *newton, const struct ki_dual_judge *judge) {
     struct ki_run *run = &newton->run;
     const kiln_status status =
@@ -46,7 +46,7 @@ static void alone_certify(struct ki_dual_alone *alone, struct ki_newton *newton,
     if (task->logistic) ki_report_certify(&newton->run.report, gap, "duality gap");
 }
 
-/* Whether so little is left to gain beside what has been gained that the criterion, which goes by the
+/* Returns whether so little is left to gain beside what has been gained that the criterion, which goes by the
  * curvature at 0, tells the truth here, too: see newton_confirm.c. */
 static bool confirmed(const struct ki_newton *newton, const struct ki_dual_judge *judge, bool logistic) {
     const double zero = judge->weight * (logistic ? log(2) : 0.5), gap = 0.5 * judge->size / newton->l2,

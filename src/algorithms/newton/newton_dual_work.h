@@ -34,8 +34,8 @@ struct ki_dual_descent {
     bool shared;   /* two threads a problem */
 };
 
-/* What ki_dual_solve does, and the criterion. judge has its l2 and scale; its reference is 0 where it
- * cannot judge, and nothing has been solved. */
+/* Does what ki_dual_solve does, and finds the criterion. judge has its l2 and scale; its reference is 0 where
+ * it cannot judge, and nothing has been solved. */
 kiln_status ki_dual_solve_judged(struct ki_newton *newton, const struct ki_dual_task *task,
                                  struct ki_dual_judge *judge);
 

@@ -100,8 +100,8 @@ static kiln_status sum_open(struct ki_newton_work *work) {
     return arena->status;
 }
 
-/* What a Gram matrix has to be formed with: the curvature, or what `sum` lacks of it, where that is less.
- * *share: of all weights. A sum that has lost nearly all that it held is of little but rounding. */
+/* Finds what a Gram matrix has to be formed with: the curvature, or what `sum` lacks of it, where that is
+ * less. *share: of all weights. A sum that has lost nearly all that it held is of little but rounding. */
 static kiln_status factor_survey(struct ki_newton_work *work, const kiln_matrix **v, double *share) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
@@ -138,7 +138,7 @@ static double factor_part_of(const struct ki_newton_work *work) {
     return kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10;
 }
 
-/* What a pivot is judged by: the diagonal as it is here, but for columns whose rows have next to no
+/* Returns what a pivot is judged by: the diagonal as it is here, but for columns whose rows have next to no
  * curvature just now. */
 static double factor_scale_of(const struct ki_newton_work *work, int64_t i, double diagonal) {
     return fmin(work->diagonal[i], fmax(diagonal, factor_part_of(work) * work->diagonal[i]));

@@ -5,7 +5,7 @@
 
 #include "algorithms/newton/newton_work.h"
 
-/* What a class's factorisation and its solution leave behind. */
+/* Holds what a class's factorisation and its solution leave behind. */
 struct ki_factor_class {
     struct ki_factorisation factorisation;
     double product;

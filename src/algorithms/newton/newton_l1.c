@@ -24,7 +24,7 @@ enum {
     CUTS = 30      /* shortenings of a projected move that does not lower the model */
 };
 
-/* How far the solution of the model is. */
+/* Says how far the solution of the model is. */
 struct search {
     struct ki_newton_model *model;
     double free, fixed; /* squares of || D^-1 the least subgradient ||: on the face, and on elements at 0 */

@@ -169,7 +169,7 @@ static void lanes_take_hessian(struct ki_lanes *t, int64_t f, double scale) {
     lane->pairs = 0;
 }
 
-/* What the columns are in each fold, where no walk tells. */
+/* Finds what the columns are in each fold, where no walk tells. */
 static kiln_status lanes_measure_wide(struct ki_lanes *t) {
     kiln_status status = KILN_OK;
     struct ki_arena arena = {0};
@@ -201,7 +201,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* What the columns are in each fold. */
+/* Finds what the columns are in each fold. */
 static kiln_status lanes_measure(struct ki_lanes *t) {
     kiln_status status;
     const int64_t square = t->system.walk.size * t->system.walk.size;
@@ -304,7 +304,7 @@ static void lanes_penalise(struct ki_lanes *t) {
         t->lane[f].bad = t->lane[f].bad || !ki_lane_penalise(t, &t->lane[f]);
 }
 
-/* Whether an H of these points may tell what bounds do not. */
+/* Returns whether an H of these points may tell what bounds do not. */
 static bool lanes_need_proof(const struct ki_lanes *t) {
     bool any = false;
     for (int64_t f = 0; f < t->folds; f++) any = any || (!t->lane[f].met && t->lane[f].doubted);
@@ -321,8 +321,8 @@ done:
     return status;
 }
 
-/* Whether a better H would have saved the evaluations that forming it costs: a walk, and the pass for its
- * curvature. */
+/* Returns whether a better H would have saved the evaluations that forming it costs: a walk, and the pass for
+ * its curvature. */
 static bool lanes_is_due(const struct ki_lanes *t) {
     return !t->wide && (double)t->rent > 1 + ki_gram_price(t->X);
 }

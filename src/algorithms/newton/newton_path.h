@@ -87,17 +87,17 @@ struct ki_lanes {
     kiln_report *reports;       /* folds x count */
 };
 
-/* What depends on the path alone. */
+/* Sets what depends on the path alone. */
 void ki_lanes_take(struct ki_lanes *t, struct ki_path *path);
-/* Whether X, y, the folds and penalties are such as the lanes are for; sets t->wide. */
+/* Returns whether X, y, the folds and penalties are such as the lanes are for; sets t->wide. */
 bool ki_lanes_apply(struct ki_lanes *t);
 /* Trains and hands over all models. The lanes' origins are set. */
 kiln_status ki_lanes_open(struct ki_lanes *t); /* means, spreads and weights of the lanes */
 kiln_status ki_lanes_train(struct ki_lanes *t);
 kiln_status ki_lanes_close(struct ki_lanes *t, kiln_status status); /* returns `status` */
 
-/* What depends on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L is
- * not positive, or there is nothing to go by. */
+/* Returns what depends on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L
+ * is not positive, or there is nothing to go by. */
 bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane);
 /* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */
 kiln_status ki_lanes_evaluate(struct ki_lanes *t);
@@ -110,11 +110,11 @@ double ki_lane_pack(const struct ki_lanes *t, int64_t f, const double *point);
 void ki_lane_unpack(const struct ki_lanes *t, int64_t f, double sum);
 /* Tells the lanes what their best intercepts alone have, after the first evaluation. */
 kiln_status ki_lanes_tell_constants(struct ki_lanes *t);
-/* Whether the lane has met the criterion, and is as near to the optimum as that promises. */
+/* Returns whether the lane has met the criterion, and is as near to the optimum as that promises. */
 bool ki_lane_has_converged(const struct ki_lanes *t, struct ki_lane *lane);
 /* The same by the model of the next step, whose direction has just been found. */
 bool ki_lane_is_told(const struct ki_lanes *t, const struct ki_lane *lane);
-/* Whether a whole step to `next`, before it is taken, leaves little of any entry of the gradient. */
+/* Returns whether a whole step to `next`, before it is taken, leaves little of any entry of the gradient. */
 bool ki_lane_contracts(const struct ki_lanes *t, const struct ki_lane *lane);
 /* One step of all lanes, by one evaluation; *over: all have met the criterion, or given up. */
 kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over);

@@ -1,7 +1,7 @@
-/* Whether a lane of a path that meets the criterion has converged, which is asked as newton_confirm.c does:
- * whether its objective can fall by no more than half of the tolerance's share of what the model has gained,
- * and rounding. What a lane knows of its Hessian is another point's, so that bounds alone are asked. With l2
- * > 0 that is
+/* This file says whether a lane of a path that meets the criterion has converged, which is asked as
+ * newton_confirm.c does: whether its objective can fall by no more than half of the tolerance's share of what
+ * the model has gained, and rounding. What a lane knows of its Hessian is another point's, so that bounds
+ * alone are asked. With l2 > 0 that is
  *
  *   (sqrt(sum_j g_j^2 / (2 L_j)) + sqrt(drift))^2 + b^2 / (2 sum_i s_i h_i),
  *

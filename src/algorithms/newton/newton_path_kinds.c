@@ -6,7 +6,7 @@
 #include "algorithms/newton/newton_path.h"
 #include "ops/linear/families.h"
 
-/* Whether the algorithm would descend in the dual for one of the values, or refuses to. */
+/* Returns whether the algorithm would descend in the dual for one of the values, or refuses to. */
 static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_classifier_solver solver) {
     bool taken = false;
     if (t->wide) return solver == KILN_CLASSIFIER_DUAL; /* models that start from others are not the dual's */

@@ -58,7 +58,7 @@ static const kiln_matrix *pilot_take(struct ki_newton *pilot, const kiln_matrix 
     return few;
 }
 
-/* Whether the weights of so many rows, NULL for ones, are spread over enough of them. */
+/* Finds whether the weights of so many rows, NULL for ones, are spread over enough of them. */
 static kiln_status pilot_weigh(bool *spread, const kiln_matrix *weights) {
     kiln_status status = KILN_OK;
     double sum, norm;

@@ -1,5 +1,5 @@
-/* What of the first gradient is more than rounding, column by column: where nothing is, the origin is the
- * solution. With u the rounding unit, entry j is off by
+/* This file says what of the first gradient is more than rounding, column by column: where nothing is, the
+ * origin is the solution. With u the rounding unit, entry j is off by
  *
  *   c u slope (sum_i s_i x_ij^2)^(1/2) + u each (sum_i s_i (x_ij - mean_j)^2)^(1/2),
  *   slope^2 = sum_i s_i loss_i'^2,   each^2 = sum_i s_i (8 size_i + 2 curvature_i (|b| + |offset_i|))^2,
@@ -85,7 +85,7 @@ static kiln_status rounding_measure(struct rounding *rounding, const struct ki_n
     return KILN_OK;
 }
 
-/* What is left of a gradient's entry, with l1 of the least subgradient's. */
+/* Returns what is left of a gradient's entry, with l1 of the least subgradient's. */
 static double rounding_left_of(double g, double w, double l1, double rounding) {
     const double least = w == 0 ? fmax(fabs(g) - l1, 0) : fabs(g + copysign(l1, w));
     return fmax(least - rounding, 0);

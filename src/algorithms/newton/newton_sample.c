@@ -1,5 +1,5 @@
-/* What the Newton engine's factor costs in passes over X: a Gram matrix, and what is done with it
- * (newton_factor.c); and the rows that a preconditioner is formed from where all would cost too much: a
+/* This file says what the Newton engine's factor costs in passes over X: a Gram matrix, and what is done with
+ * it (newton_factor.c); and the rows that a preconditioner is formed from where all would cost too much: a
  * sample that has the curvature of all,
  *
  *   row i stays with probability p_i = min(1, v_i / tau), and then with v_i / p_i = max(v_i, tau)

@@ -105,7 +105,7 @@ done:
     return status;
 }
 
-/* What the first step needs. Means and penalties are as the device has them. */
+/* Prepares what the first step needs. Means and penalties are as the device has them. */
 static kiln_status secant_begin(struct ki_newton_work *work) {
     kiln_status status;
     struct ki_secant *secant = work->secant;
@@ -157,7 +157,7 @@ static double secant_dot(const struct ki_secant *secant, const double *x, const 
     return sum;
 }
 
-/* What the criterion's diagonal is divided by: as the last step has it. */
+/* Returns what the criterion's diagonal is divided by: as the last step has it. */
 static double bend_of(const struct ki_secant *secant, double scale) {
     if (secant->count == 0) return 1 / scale;
     const int64_t last = (secant->count - 1) % PAIRS * secant->size;

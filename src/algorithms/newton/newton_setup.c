@@ -1,5 +1,5 @@
-/* What the Newton engine sets up: its vectors, and the scales that the criterion and the preconditioner are
- * made of. */
+/* This file says what the Newton engine sets up: its vectors, and the scales that the criterion and the
+ * preconditioner are made of. */
 #include "algorithms/newton/newton_work.h"
 
 void ki_newton_pair(struct ki_pair *pair, struct ki_newton *newton) {

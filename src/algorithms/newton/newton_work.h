@@ -68,7 +68,7 @@ static inline double ki_newton_spread(const struct ki_newton *newton, int64_t j)
                                 : newton->columns.weight * newton->columns.variance[j];
 }
 
-/* Whether the losses are support vector machines', which have a kink and a least value. */
+/* Returns whether the losses are support vector machines', which have a kink and a least value. */
 static inline bool ki_newton_hinged(const struct ki_newton_work *work) {
     return work->problem.kind == KILN_LOSS_SQUARED_HINGE || work->problem.kind == KILN_LOSS_SQUARED_EPSILON;
 }
@@ -78,7 +78,7 @@ static inline double ki_newton_most(const struct ki_newton *newton) {
     return kiln_matrix_type(newton->X) == KILN_F32 ? 1e30 : 1e200;
 }
 
-/* What conjugate gradient says about the step S. */
+/* Holds what conjugate gradient says about the step S. */
 struct ki_newton_model {
     double slope;    /* -g . s > 0, with l1 less what the l1 term grows by */
     double decrease; /* of the quadratic model */
@@ -95,8 +95,8 @@ struct ki_newton_model {
 /* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a
  * gradient of nothing but rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
-/* Whether the criterion at `here`, W = 0 and intercepts b, may be nothing but rounding, by sums that are
- * known already. noise: ki_newton_scale's. */
+/* Returns whether the criterion at `here`, W = 0 and intercepts b, may be nothing but rounding, by sums that
+ * are known already. noise: ki_newton_scale's. */
 bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise, double b);
 /* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken
  * off: see newton_rounding.c. */
@@ -104,13 +104,13 @@ kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double 
 /* eta, size: m zeros each, which become the predictors at `here` and the sum of the sizes that each comes
  * from. A pass, unless all coefficients are 0. */
 kiln_status ki_newton_predictors(double *eta, double *size, const struct ki_newton_work *work);
-/* What the objective may fall by at a point that has converged. */
+/* Returns what the objective may fall by at a point that has converged. */
 double ki_newton_enough(const struct ki_newton_work *work);
 /* Without a penalty, at a point that has met the criterion: whether columns that look as if they depended on
  * others do, and where they do not, further steps. *stop becomes what ends them. See
  * certificate/newton_again.c. */
 kiln_status ki_newton_look_again(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop *stop);
-/* Whether the criterion is met at `here`. */
+/* Returns whether the criterion is met at `here`. */
 bool ki_newton_meets(const struct ki_newton_work *work);
 /* work->proved = it is, and the objective can fall by so little that `here` has converged: by `left`, if a
  * model that may be believed says so. See newton_confirm.c. */
@@ -118,10 +118,10 @@ kiln_status ki_newton_prove(struct ki_newton_work *work, double left);
 /* The same, and by the penalty if `left` proves nothing. Where that does not either, steps become more
  * exact; one pass. */
 kiln_status ki_newton_confirm(struct ki_newton_work *work, double left);
-/* Whether the least curvature that conjugate gradient has met with is no bound of what it has left out: where
- * columns have lost theirs, or M has none for some that depend on others. */
+/* Returns whether the least curvature that conjugate gradient has met with is no bound of what it has left
+ * out: where columns have lost theirs, or M has none for some that depend on others. */
 bool ki_newton_doubtful(const struct ki_newton_work *work);
-/* Whether the residual R = -g - H S may be worth more than what may be left, by the penalty and the
+/* Finds whether the residual R = -g - H S may be worth more than what may be left, by the penalty and the
  * intercepts' curvature: R^T H^-1 R <= || L^-1/2 R ||^2. Uses there.C of several classes, P and Q. */
 kiln_status ki_newton_loose(bool *loose, struct ki_newton_work *work);
 /* there.C = p - p^2 of several classes. */
@@ -146,15 +146,15 @@ void ki_newton_factor_furnish(struct ki_newton_work *work);      /* its matrices
 kiln_status ki_newton_factor_begin(struct ki_newton_work *work); /* before a solve's first step */
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
 bool ki_newton_factored(const struct ki_newton_work *work);
-/* Whether it has the pivots that it should have. */
+/* Returns whether it has the pivots that it should have. */
 bool ki_newton_firm(const struct ki_newton_work *work);
-/* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no
- * use. */
+/* Returns whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was
+ * of no use. */
 bool ki_newton_exact(const struct ki_newton_work *work);
 void ki_newton_doubt(struct ki_newton_work *work);
 /* What is known of the Hessian is of no use any more. */
 void ki_newton_factor_forget(struct ki_newton_work *work);
-/* Whether M is formed at once, before the first step. */
+/* Returns whether M is formed at once, before the first step. */
 bool ki_newton_factor_cheap(const struct ki_newton_work *work);
 /* Z = M^-1 R, with the common scale; *rho = R . Z. */
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
@@ -189,9 +189,9 @@ kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 void ki_newton_pair(struct ki_pair *pair, struct ki_newton *newton); /* the arena's */
 /* The vectors that only steps by products want, once. */
 kiln_status ki_newton_furnish(struct ki_newton_work *work);
-/* What ends the run at `here`; NONE: nothing does. */
+/* Returns what ends the run at `here`; NONE: nothing does. */
 kiln_stop ki_newton_stop(const struct ki_newton_work *work);
-/* What differences of the objective mean nothing below; a row of the trace for `here`. */
+/* Returns what differences of the objective mean nothing below; a row of the trace for `here`. */
 double ki_newton_noise(const struct ki_newton_work *work);
 kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
 

@@ -95,8 +95,8 @@ done:
 
 /* ---- the problems ---- */
 
-/* Whether one constant has every target that counts in its tube, by more than rounding: that is the optimum
- * then, with W = 0. y and s: m each; unit: the type's. */
+/* Returns whether one constant has every target that counts in its tube, by more than rounding: that is the
+ * optimum then, with W = 0. y and s: m each; unit: the type's. */
 static bool has_constant(double *constant, const double *y, const double *s, int64_t m, double epsilon,
                          double unit) {
     double least = INFINITY, most = -INFINITY;

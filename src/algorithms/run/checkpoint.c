@@ -156,7 +156,7 @@ bool ki_checkpoint_lacks(const kiln_control *control, const char *name) {
     return ki_checkpoint_waits(control) && !ki_checkpoint_has(control, name);
 }
 
-/* What every run has. */
+/* Says what every run has. */
 enum { OWN = 2 };
 static void own_state(struct ki_state state[OWN], const kiln_checkpoint *c, double *seconds) {
     const struct ki_state parts[OWN] = {{"report", .report = c->report}, {"seconds", .reals = seconds}};

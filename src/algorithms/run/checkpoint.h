@@ -1,6 +1,6 @@
-/* What an algorithm says of its state so that a run can be stopped and go on: a table of its parts. Every
- * call does nothing where the control brings no checkpoint (kiln/checkpoint.h). Methods that take steps
- * make these calls through run.h. */
+/* This header says what an algorithm says of its state so that a run can be stopped and go on: a table of its
+ * parts. Every call does nothing where the control brings no checkpoint (kiln/checkpoint.h). Methods that
+ * take steps make these calls through run.h. */
 #ifndef KI_CHECKPOINT_H
 #define KI_CHECKPOINT_H
 
@@ -28,7 +28,7 @@ struct ki_given {
 };
 enum { KI_GIVEN = 4 };
 
-/* What makes a run the same as another. */
+/* Holds what makes a run the same as another. */
 struct ki_described {
     const kiln_control *control;
     const char *algorithm; /* as the registry has it */
@@ -46,10 +46,10 @@ struct ki_described {
 /* To be called when data and options have been checked. Looks at the data, once, and at the checkpoint:
  * ERR_MODEL says in what they differ. */
 kiln_status ki_checkpoint_begin(const struct ki_described *run);
-/* Whether there is a state to go on from, which nobody has taken yet. */
+/* Returns whether there is a state to go on from, which nobody has taken yet. */
 bool ki_checkpoint_waits(const kiln_control *control);
-/* Whether that state has a part of that name; whether there is a state without one, as of a device that
- * works without it. */
+/* Returns whether that state has a part of that name; whether there is a state without one, as of a device
+ * that works without it. */
 bool ki_checkpoint_has(const kiln_control *control, const char *name);
 bool ki_checkpoint_lacks(const kiln_control *control, const char *name);
 /* Some parts of that state, where it waits; ERR_MODEL if it has no such part, or one of another shape. */
@@ -61,7 +61,7 @@ kiln_status ki_checkpoint_resume(bool *resumed, const kiln_control *control, con
  * how the iteration ended it. */
 kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_state *state, int count,
                                kiln_stop stop);
-/* Whether ki_checkpoint_step would keep it, for states that are put together first. */
+/* Returns whether ki_checkpoint_step would keep it, for states that are put together first. */
 bool ki_checkpoint_due(const kiln_control *control, kiln_stop stop);
 /* The control without its checkpoint, for runs within a run. */
 kiln_control ki_checkpoint_apart(const kiln_control *control);

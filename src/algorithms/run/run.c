@@ -1,4 +1,4 @@
-/* What every method that takes steps does beside its mathematics. */
+/* This file says what every method that takes steps does beside its mathematics. */
 #include "algorithms/run/run.h"
 
 kiln_status ki_run_open(struct ki_run *run, const struct ki_algorithm *algorithm, void *own,
@@ -212,8 +212,8 @@ kiln_stop ki_run_limit(const struct ki_run *run) {
     return run->cancelled ? KILN_STOP_CANCELLED : at_limit(run) ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
 }
 
-/* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once,
- * as what leads there dies out, and rise again, as what leads away grows: where the last one or the one
+/* Returns whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at
+ * once, as what leads there dies out, and rise again, as what leads away grows: where the last one or the one
  * before has come down to less than a quarter, another has to be small, too, and one that has grown counts
  * only where it is next to nothing. */
 static bool settled(const struct ki_run *run) {

@@ -104,7 +104,7 @@ kiln_status ki_run_look(struct ki_run *run, int count);
 /* Takes a state that waits; run->resumed: whether there was one. */
 kiln_status ki_run_resume(struct ki_run *run);
 
-/* What a checkpoint holds of several problems beside the state of the one at hand, from the first to the
+/* Says what a checkpoint holds of several problems beside the state of the one at hand, from the first to the
  * last. _look_around takes it, and `ended`, where a state waits; the rest follows when the problem is set
  * up. */
 #define KI_RUN_AROUND(run, table)                                                                            \
@@ -122,7 +122,7 @@ static inline int64_t ki_run_iterations(const struct ki_run *run) {
 /* The next of several starts begins; not where a start is resumed. */
 void ki_run_start(struct ki_run *run);
 
-/* Whether no rule has stopped the run, or this start. */
+/* Returns whether no rule has stopped the run, or this start. */
 static inline bool ki_run_goes_on(const struct ki_run *run) {
     return run->report.stopped_by == KILN_STOP_NONE;
 }

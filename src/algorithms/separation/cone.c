@@ -1,5 +1,5 @@
-/* Whether there is a direction d that no row speaks against, a . d >= 0 for all rows a of A, and some row
- * for: exactly.
+/* This file says whether there is a direction d that no row speaks against, a . d >= 0 for all rows a of A,
+ * and some row for: exactly.
  *
  *   minimise || A^T u ||  over u >= 1;   rho = A^T u
  *

@@ -1,5 +1,5 @@
-/* Whether an optimum is at infinity, proved either way from X and y alone: scales, weights and where the
- * fit ended play no part.
+/* This file says whether an optimum is at infinity, proved either way from X and y alone: scales, weights and
+ * where the fit ended play no part.
  *
  * A loss has no finite optimum if and only if some direction d lowers the loss of a row for ever and
  * raises none: z_i x_i . d >= 0 for rows at an end of what means can be, z_i = 1 or -1 the side to which
@@ -20,7 +20,7 @@
  * of passes. */
 enum { EACH = 4, MORE = 200, WIDEST = 512, ROUNDS = 100 };
 
-/* What counts as a tie in f64; in f32 as much as X's own rounding may have made of one. */
+/* Says what counts as a tie in f64; in f32 as much as X's own rounding may have made of one. */
 #define NOTHING 1e-9
 
 struct asked {
@@ -83,7 +83,7 @@ static int64_t own_class(const struct asked *a, int64_t i) {
     return a->k > 1 ? (int64_t)a->y[i] : -1;
 }
 
-/* Whether the row is a tie from the outset. */
+/* Returns whether the row is a tie from the outset. */
 static bool tied(const struct asked *a, int64_t i) {
     return a->k == 1 && !ki_separation_open(&a->work->problem, a->y[i]);
 }
@@ -92,7 +92,7 @@ static double side(const struct asked *a, int64_t i) {
     return a->y[i] > 0.5 && ki_separation_classes(&a->work->problem) ? 1 : -1;
 }
 
-/* What row i demands, x its entries. */
+/* Finds what row i demands, x its entries. */
 static kiln_status add(struct asked *a, const double *x, int64_t i) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = a->work->newton;
@@ -287,7 +287,7 @@ static int64_t list(struct asked *a, double least, double blur, bool any) {
     return count;
 }
 
-/* Whether none of the few speaks against d, and marks those that gain, if so, as fallen. */
+/* Returns whether none of the few speaks against d, and marks those that gain, if so, as fallen. */
 static bool agree(struct asked *a, double blur, int64_t *falls) {
     struct ki_cone *cone = &a->cone;
     for (int64_t i = 0; i < cone->count; i++) {
@@ -316,7 +316,7 @@ static void mark(struct asked *a, double blur, int64_t *falls) {
     }
 }
 
-/* What all rows have to say of d: some speak against it and join the few, *joined; or none, and *falls
+/* Tells what all rows have to say of d: some speak against it and join the few, *joined; or none, and *falls
  * gain. fit: d is the fit's, whose ties are rounded: all rows have to gain. */
 static kiln_status put(struct asked *a, double exact, bool fit, int64_t *joined, int64_t *falls) {
     kiln_status status = KILN_OK;

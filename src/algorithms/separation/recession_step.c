@@ -117,8 +117,8 @@ static bool weighs(const struct rows *rows, int64_t i) {
     return !rows->weight || rows->weight[i] > 0;
 }
 
-/* Whether a row is on its class's side, which of all rows proves that a plane
- * separates them. */
+/* Returns whether a row is on its class's side, which of all rows proves that a plane separates
+ * them. */
 static bool right_side(const struct rows *rows, const kiln_loss *loss, int64_t i) {
     if (loss->kind == KILN_LOSS_SOFTMAX) {
         const double *eta = rows->eta + i * rows->k, own = eta[(int64_t)rows->y[i]];
@@ -150,7 +150,7 @@ static bool blocks(const struct rows *rows, int64_t i, double largest) {
     return !(rows->after[i] <= STILL * rows->before[i]) && rows->before[i] >= SMALL * largest;
 }
 
-/* What row i, whose losses have no least values, has to say. */
+/* Finds what row i, whose losses have no least values, has to say. */
 static void judge_row(struct found *found, const struct rows *rows, int64_t i, bool again) {
     bool any = false;
     for (int64_t c = i * rows->k; c < (i + 1) * rows->k; c++) {

@@ -1,6 +1,6 @@
-/* Whether an optimum is at infinity: a plane separates the classes, or some of their rows while the others
- * lie on it, or a group of rows has counts of nothing but 0. What a fit without a penalty says of it:
- * nothing, where it is finite; a warning, where it is not; or that this was not found out. */
+/* This file says whether an optimum is at infinity: a plane separates the classes, or some of their rows
+ * while the others lie on it, or a group of rows has counts of nothing but 0. What a fit without a penalty
+ * says of it: nothing, where it is finite; a warning, where it is not; or that this was not found out. */
 #include "algorithms/separation/separation.h"
 
 #include "ops/linear/families.h"
@@ -8,7 +8,7 @@
 /* CERTAIN: the mean loss of rows that are certain of their class. */
 #define CERTAIN 1e-6
 
-/* Whether y may be 0, and large, and the mean goes to 0 only where eta goes to minus infinity. */
+/* Returns whether y may be 0, and large, and the mean goes to 0 only where eta goes to minus infinity. */
 static bool counts(const kiln_loss *loss) {
     if (loss->kind != KILN_LOSS_GLM) return false;
     const kiln_range range = kiln_family_range(loss->family, loss->parameter);

@@ -12,14 +12,14 @@ struct ki_separation {
     bool undecided;        /* falling may be wrong */
 };
 
-/* Whether a row of this loss has a class, whose probability only an eta at infinity makes 1. */
+/* Returns whether a row of this loss has a class, whose probability only an eta at infinity makes 1. */
 bool ki_separation_classes(const kiln_loss *loss);
-/* Whether a row's loss has no least value: its outcome is at an end of what means can be. */
+/* Returns whether a row's loss has no least value: its outcome is at an end of what means can be. */
 bool ki_separation_open(const kiln_loss *loss, double y);
 /* values, m x k, = X W + 1 b + offset; b, offset: NULL counts as zeros. One pass. */
 kiln_status ki_separation_predict(double *values, const struct ki_newton *newton, const kiln_matrix *W,
                                   const double *b, const double *offset);
-/* Whether coefficients are few enough for ki_separation_prove. */
+/* Returns whether coefficients are few enough for ki_separation_prove. */
 bool ki_separation_few(const struct ki_newton *newton);
 /* Cost: of rows of X about four for each coefficient, in double on the host, and passes where those have
  * not said it all. ERR_UNSUPPORTED: X's rows cannot be had by number. */

@@ -88,7 +88,7 @@ kiln_status ki_svd_begin(struct ki_svd *s);
 kiln_status ki_svd_step(struct ki_svd *s);
 kiln_status ki_svd_lock(struct ki_svd *s, int64_t count);
 void ki_svd_ritz(struct ki_svd *s); /* theta and order, Q's columns the eigenvectors of H */
-/* What is to be expected of the triples that are wanted beside L; theta, and rest, are found for it. */
+/* Holds what is to be expected of the triples that are wanted beside L; theta, and rest, are found for it. */
 struct ki_svd_outlook {
     double squares;  /* the sum of the singular values' squares that are expected of V */
     double estimate; /* the largest residual over s_1 */

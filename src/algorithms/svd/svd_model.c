@@ -1,4 +1,4 @@
-/* What a model of kiln_svd is used for, and the rows of the registry: coordinates of rows,
+/* This file says what a model of kiln_svd is used for, and the rows of the registry: coordinates of rows,
  *
  *   P = (X - 1 mean^T) D^-1 V = X W - 1 (mean^T W),   W = D^-1 V. */
 #include "algorithms/svd/svd.h"

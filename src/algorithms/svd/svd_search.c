@@ -219,7 +219,7 @@ static void find_rest(struct ki_svd *s) {
     }
 }
 
-/* What products with C are off by, of vectors orthogonal to L: as a value of A. */
+/* Returns what products with C are off by, of vectors orthogonal to L: as a value of A. */
 static double rounding_of(const struct ki_svd *s) {
     const double units = 8 * ki_epsilon(kiln_matrix_type(s->X));
     return units * (s->locked > 0 ? s->s[0] : sqrt(fmax(s->theta[0], 0)));

@@ -1,11 +1,11 @@
-/* What stands before a search: the columns' means and deviations, a unit in which squares stay in range, the
- * sizes of blocks, and C itself where that is cheaper than to go over X in each iteration. */
+/* This file says what stands before a search: the columns' means and deviations, a unit in which squares stay
+ * in range, the sizes of blocks, and C itself where that is cheaper than to go over X in each iteration. */
 #include "algorithms/svd/svd.h"
 #include "algorithms/cholesky.h"
 #include "ops/linear/gram.h"
 
-/* Whether C is made first. Work is counted in multiplications: nobody knows how many iterations there will
- * be, and the guess is what most data took. */
+/* Returns whether C is made first. Work is counted in multiplications: nobody knows how many iterations there
+ * will be, and the guess is what most data took. */
 static bool gram_is_cheaper(const struct ki_svd *s) {
     enum { ITERATIONS = 20, COLUMNS_MOST = 8192, PASSES = 40 };
     if (!s->on_cpu && !ki_gram_in_one_walk(s->X)) return ki_gram_price(s->X) < PASSES;
@@ -191,7 +191,7 @@ static kiln_status find_total(struct ki_svd *s) {
 
 /* ---- the Gram matrix ---- */
 
-/* Whether X^T X, in which X is not yet scaled, is in range, and what counts of it. */
+/* Returns whether X^T X, in which X is not yet scaled, is in range, and what counts of it. */
 static bool squares_fit(const struct ki_svd *s) {
     const double range = kiln_matrix_type(s->X) == KILN_F32 ? 0x1p30 : 0x1p400;
     return s->unit < range && s->unit > 1 / range;

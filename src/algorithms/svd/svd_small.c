@@ -28,7 +28,7 @@ static void rotate(double *a, double *b, double c, double t, int64_t k) {
     }
 }
 
-/* Whether a pair was not orthogonal. */
+/* Returns whether a pair was not orthogonal. */
 static bool sweep(double *R, double *V, int64_t k) {
     bool turned = false;
     for (int64_t p = 0; p < k; p++)

@@ -221,7 +221,7 @@ done:
     return status;
 }
 
-/* What the objective, `before` until now, has become. */
+/* Returns what the objective, `before` until now, has become. */
 static kiln_trace_row gap_row(const struct gap *s, double before) {
     return (kiln_trace_row){.objective = s->objective,
                             .residual = fmax(before - s->objective, 0) / fmax(fabs(before), DBL_MIN),

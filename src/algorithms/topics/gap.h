@@ -1,4 +1,4 @@
-/* What gap's training and its models share. */
+/* This header has what gap's training and its models share. */
 #ifndef KI_GAP_H
 #define KI_GAP_H
 

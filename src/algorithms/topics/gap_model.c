@@ -1,5 +1,5 @@
-/* What a model of gap holds, and the factors of new rows under it: the update of A until it rests, B as it
- * is. */
+/* This file says what a model of gap holds, and the factors of new rows under it: the update of A until it
+ * rests, B as it is. */
 #include "algorithms/topics/gap.h"
 
 #include "algorithms/factor/factor_model.h"
@@ -18,7 +18,7 @@ static kiln_status check_model(const kiln_model *model) {
     return status;
 }
 
-/* What a transform works with. */
+/* Holds what a transform works with. */
 struct fold {
     kiln_matrix *A, *B, *Y, *rows;
     double *sums, *a, *b;

@@ -160,7 +160,7 @@ done:
 
 /* --------------------------------------------------------------------------------------------- a round */
 
-/* What the documents' prior adds to the bound whatever gamma is. */
+/* Returns what the documents' prior adds to the bound whatever gamma is. */
 static double prior_bound(const struct lda *s) {
     double sum = 0, value = 0;
     for (int64_t c = 0; c < kiln_matrix_cols(s->topics.lambda); c++) {
@@ -213,7 +213,7 @@ done:
     return status;
 }
 
-/* What the bound, `before` until now, has become. */
+/* Returns what the bound, `before` until now, has become. */
 static kiln_trace_row lda_row(const struct lda *s, double before, bool may_fall) {
     const double rise = may_fall ? fabs(s->bound - before) : fmax(s->bound - before, 0);
     return (kiln_trace_row){.objective = s->bound,

@@ -1,5 +1,5 @@
-/* What a model of lda holds, and the mixtures of new documents under it: the documents' step until it
- * rests, lambda as it is. */
+/* This file says what a model of lda holds, and the mixtures of new documents under it: the documents' step
+ * until it rests, lambda as it is. */
 #include "algorithms/topics/lda.h"
 
 #include "algorithms/factor/factor_model.h"

@@ -1,6 +1,6 @@
-/* What a side of the bound is made of, and its step given the other. Factors T and U are scaled by rows,
- * which cancels in the quotient times a factor, and comes back in the logarithm: log(sum_k T U) + scale_d +
- * scale_w. */
+/* This file says what a side of the bound is made of, and its step given the other. Factors T and U are
+ * scaled by rows, which cancels in the quotient times a factor, and comes back in the logarithm: log(sum_k T
+ * U) + scale_d + scale_w. */
 #include "algorithms/topics/lda.h"
 
 #include "ops/sampled/gamma.h"

@@ -1,4 +1,4 @@
-/* What topic models share. */
+/* This header has what topic models share. */
 #ifndef KI_TOPICS_H
 #define KI_TOPICS_H
 
@@ -16,7 +16,7 @@ kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_m
 enum { KI_TOPICS_WORDS, KI_TOPICS_ENTROPY, KI_TOPICS_FACTORIALS, KI_TOPICS_SUMS };
 kiln_status ki_topics_counts(const char *call, double *sums, int many, const kiln_matrix *X);
 
-/* What the perplexity of entries held out takes, made once in the arena. */
+/* Holds what the perplexity of entries held out takes, made once in the arena. */
 struct ki_topics_test {
     const kiln_matrix *test;
     kiln_matrix *theta, *phi, *totals, *ones;

@@ -12,7 +12,7 @@
 
 enum { FORMULA = 8 }; /* operations of an entry's loss */
 
-/* What a factor model says of itself. */
+/* Holds what a factor model says of itself. */
 struct claims {
     double mean, l2, alpha, epsilon;
     int confidence;

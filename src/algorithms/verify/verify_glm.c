@@ -1,5 +1,5 @@
-/* What a linear model's file says besides its objective, by the textbook and in long double: linear
- * predictors, deviances, Akaike's criterion as R counts it, and standard errors from the information
+/* This file says what a linear model's file says besides its objective, by the textbook and in long double:
+ * linear predictors, deviances, Akaike's criterion as R counts it, and standard errors from the information
  * matrix.
  *
  * Training knows eta_i no nearer than d_i, as verify.c has it, and a mean that is a power or an
@@ -74,7 +74,7 @@ static struct row row_at(const struct ki_verify_model *m, double y, long double 
     return row;
 }
 
-/* What the mean's own rounding is in eta. The formulas for y far from mu take its logarithm. */
+/* Returns what the mean's own rounding is in eta. The formulas for y far from mu take its logarithm. */
 static long double mean_blur(const struct ki_verify_model *m, double y, const struct ki_response *at) {
     const kiln_family family = m->loss->family;
     if (family == KILN_GAUSSIAN && ki_link_of(m->loss) == KILN_LINK_IDENTITY) return 0;
@@ -115,7 +115,7 @@ static long double stirling(long double k) {
     return (logl(k) - logl(2 * pi)) / 2 - (1.0L / 12 - r * (1.0L / 360 - r * (1.0L / 1260 - r / 1680))) / k;
 }
 
-/* What of Akaike's criterion depends on the deviance, of families with a dispersion, which is put at
+/* Returns what of Akaike's criterion depends on the deviance, of families with a dispersion, which is put at
  * deviance / weight. */
 static long double of_deviance(const struct ki_verify_model *m, long double deviance) {
     if (m->loss->family == KILN_GAUSSIAN) return m->counted * (logl(2 * pi * deviance / m->counted) + 1);
@@ -152,7 +152,7 @@ static struct sum akaike(const struct ki_verify_model *m, const struct sum *devi
     return sum;
 }
 
-/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
+/* Returns whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
  * deviance. */
 static bool at_end(const struct ki_verify_model *m, long double mean) {
     const kiln_range range = ki_family_find(m->loss->family)->range;

@@ -100,7 +100,7 @@ static int64_t settle(struct clustering *c, long double w, long double *least) {
     return nearest;
 }
 
-/* Whether its label takes the row to another centre than the nearest. */
+/* Returns whether its label takes the row to another centre than the nearest. */
 static bool mislabelled(const struct clustering *c, int64_t i, long double least) {
     const double label = c->labels[i];
     if (!(label >= 0 && label < (double)c->k)) return true;
@@ -133,7 +133,7 @@ static void walk(struct clustering *c, kiln_kmeans_verification *made) {
     made->labels = c->labels ? (double)wrong : (double)NAN;
 }
 
-/* How far the centre is from the mean of its rows, squared. */
+/* Returns how far the centre is from the mean of its rows, squared. */
 static long double move_of(const struct clustering *c, int64_t centre) {
     const long double *sum = c->sums + centre * c->n;
     long double length = c->totals[centre], square = 0, moved = 0;
@@ -183,8 +183,8 @@ static void bound_rounding(const struct clustering *c, kiln_kmeans_verification 
     made->residual_rounding = (double)((2 * sqrtl(centres * moved) + centres) / (scale > 0 ? scale : 1));
 }
 
-/* What is wrong with a cluster's furthest row: a part of that, or of what rounding of the rows makes of it
- * where that is more. */
+/* Returns what is wrong with a cluster's furthest row: a part of that, or of what rounding of the rows makes
+ * of it where that is more. */
 static long double radius_error(const struct clustering *c, int64_t centre) {
     const long double given = c->clusters[3 * centre + 2], blur = 16 * c->unit * sqrtl(c->largest);
     const long double short_of = sqrtl(fmaxl(c->least[centre] - tiny_of(c), 0)) - blur - given;

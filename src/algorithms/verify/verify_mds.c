@@ -159,7 +159,7 @@ static int64_t fit_order(struct layout *l, const long double *next) {
     return count;
 }
 
-/* What pairs add up to: the stress, sum w d^2, and what rounding may have made of the stress. */
+/* Holds what pairs add up to: the stress, sum w d^2, and what rounding may have made of the stress. */
 struct total {
     long double stress, squares, blur;
 };
@@ -213,8 +213,8 @@ static struct total total_of(struct layout *l, const long double *next, long dou
     return total;
 }
 
-/* How the stress of the next layout may differ as its points are rounded: z is off by as many units as there
- * are terms in a row. */
+/* Returns how the stress of the next layout may differ as its points are rounded: z is off by as many units
+ * as there are terms in a row. */
 static long double blur_of_next(const struct layout *l) {
     const long double n = (long double)l->n;
     long double off = 0, moved = 0;
@@ -259,7 +259,7 @@ static void judge(kiln_mds_verification *made, struct layout *l) {
         total.stress > 0 ? (double)((total.blur + after.blur + blur_of_next(l)) / total.stress) : 0;
 }
 
-/* What kiln_mds refuses of the numbers. */
+/* Refuses what kiln_mds refuses of the numbers. */
 static kiln_status check_values(const char *call, const struct layout *l, const kiln_matrix *X) {
     kiln_status status = KILN_OK;
     if (!l->options->dissimilarities) TRY(ki_check_finite(call, "X", X, false));

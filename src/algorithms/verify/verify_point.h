@@ -1,4 +1,4 @@
-/* What verify.c (sums over rows) and verify_criterion.c (norms of gradients) share. */
+/* This header has what verify.c (sums over rows) and verify_criterion.c (norms of gradients) share. */
 #ifndef KI_VERIFY_POINT_H
 #define KI_VERIFY_POINT_H
 
@@ -59,8 +59,8 @@ long double ki_verify_l1(const struct ki_verify_facts *f, int64_t j);
  * D is no more than by the curvature at this point. */
 long double ki_verify_norm(const struct ki_verify_point *point, const struct ki_verify_problem *p,
                            const double *W, long double mean_curvature, bool present);
-/* What rounding may have made of an entry of the gradient of column j, centred under an intercept, and the
- * norm of that. */
+/* Returns what rounding may have made of an entry of the gradient of column j, centred under an intercept,
+ * and the norm of that. */
 long double ki_verify_entry_blur(const struct ki_verify_point *point, const struct ki_verify_problem *p,
                                  int64_t j, const double *W);
 long double ki_verify_blur(const struct ki_verify_point *point, const struct ki_verify_problem *p,

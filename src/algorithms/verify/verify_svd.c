@@ -188,7 +188,7 @@ static void bound(kiln_svd_verification *made, const struct claimed *c) {
     made->residual_rounding = units * part * (1 + 1 / fmax(last, root));
 }
 
-/* Whether A is 0, but for what the means' rounding leaves. */
+/* Returns whether A is 0, but for what the means' rounding leaves. */
 static bool vanishes(const struct claimed *c) {
     for (int64_t i = 0; i < c->X.rows; i++)
         for (int64_t e = 0; e < ki_row_size(&c->X, i); e++) {

@@ -44,7 +44,7 @@ static long double column_sum(const double *A, int64_t rows, int64_t k, int64_t 
     return sum;
 }
 
-/* What an entry x, of document d and word w, adds to a sum. */
+/* Returns what an entry x, of document d and word w, adds to a sum. */
 typedef long double entry_part(const void *with, int64_t d, int64_t w, long double x);
 
 /* A sum, and that of its terms' absolute values, which its rounding is of. */

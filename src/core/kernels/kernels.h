@@ -21,7 +21,7 @@ static inline const char *ki_program_type(kiln_type type) {
     return type == KILN_F32 ? "f32" : "f64";
 }
 
-/* What a kernel is built with, as printf writes it, for as long as the block around lives. */
+/* Says what a kernel is built with, as printf writes it, for as long as the block around lives. */
 enum { KI_DEFINES_MOST = 384 };
 #define KI_DEFINES(...) ki_defines((char[KI_DEFINES_MOST]){0}, __VA_ARGS__)
 const char *ki_defines(char text[KI_DEFINES_MOST], const char *format, ...) KI_PRINTF(2, 3);
@@ -32,9 +32,9 @@ const char *ki_defines(char text[KI_DEFINES_MOST], const char *format, ...) KI_P
  * message callback. Owned by the device. */
 kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const char *file,
                           const char *function, kiln_type type, const char *defines);
-/* Whether a pack has a kernel of this device's kind, and this program, so that nothing is compiled. What the
- * device or the cache have built does not count: a plan, and with it the order of sums, must not depend on
- * what ran before. */
+/* Returns whether a pack has a kernel of this device's kind, and this program, so that nothing is compiled.
+ * What the device or the cache have built does not count: a plan, and with it the order of sums, must not
+ * depend on what ran before. */
 bool ki_kernels_packed(const kiln_device *device);
 bool ki_kernel_packed(const kiln_device *device, const char *file, kiln_type type, const char *defines);
 /* A kernel as ki_kernel_get is asked for it. */

@@ -29,7 +29,7 @@ enum {
     ROWS_MOST = 1 << 20,
     CODE_MOST = 64 << 20
 };
-/* Where a row's fields lie. */
+/* Says where a row's fields lie. */
 enum { ARCHITECTURE = 32, NAME_LENGTH = 36, OFFSET = 40, SIZE = 48, CONTENT = 56 };
 static const char magic[] = "KILNPACK", usual_name[] = "kiln-kernels.pack";
 

@@ -24,14 +24,14 @@
  * same name in the cache folder.
  * Whether one of them holds kernels for GPUs of this architecture (90 for compute capability 9.0). */
 bool ki_pack_serves(int architecture);
-/* Whether there is a pack that is not used; `text` says which and why. */
+/* Returns whether there is a pack that is not used; `text` says which and why. */
 bool ki_pack_trouble(char *text, size_t room);
 /* The machine code of a program for the device, whose source has this SHA-256 in hexadecimal; *code (from
  * ki_resize) stays NULL if no pack has it. What is wrong with a pack is told once through the device's
  * message callback, and the pack is then as good as empty. */
 kiln_status ki_pack_get(void **code, size_t *bytes, kiln_device *device, const char *source_hash,
                         const char *options);
-/* Whether a pack lists it. */
+/* Returns whether a pack lists it. */
 bool ki_pack_lists(const kiln_device *device, const char *source_hash, const char *options);
 
 enum { KI_PACK_PTX = 1 << 16 };

@@ -214,7 +214,7 @@ done:
     return status;
 }
 
-/* Whether a target is text: by its type, or as its first numbers are codes. */
+/* Finds whether a target is text: by its type, or as its first numbers are codes. */
 static void decide_targets(struct feed *f) {
     for (int64_t t = 0; t < f->table.schema.target_count && f->table.layout.text_targets; t++) {
         struct ki_table_column *target = &f->table.schema.targets[t];

@@ -62,7 +62,7 @@ struct ki_arrow_type {
     bool dictionary;
 };
 struct ki_arrow_type ki_arrow_type_of(const struct ArrowSchema *schema);
-/* What to do with a column of a refused type, for a hint. */
+/* Returns what to do with a column of a refused type, for a hint. */
 const char *ki_arrow_advice(const struct ArrowSchema *schema);
 static inline bool ki_arrow_is_text(enum ki_arrow_kind kind) {
     return kind >= KI_ARROW_TEXT;

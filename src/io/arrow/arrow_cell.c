@@ -25,7 +25,7 @@ ELEMENT(uint64_at, uint64_t)
 ELEMENT(float_at, float)
 ELEMENT(double_at, double)
 
-/* How many buffers an array of the kind has at least. */
+/* Returns how many buffers an array of the kind has at least. */
 static int64_t buffers_of(enum ki_arrow_kind kind) {
     if (kind == KI_ARROW_NULL) return 0;
     return kind == KI_ARROW_TEXT || kind == KI_ARROW_LONG_TEXT || kind == KI_ARROW_VIEWS ? 3 : 2;

@@ -15,7 +15,7 @@ struct ki_binning {
     enum ki_symmetry symmetry;
     int threads;
     int64_t rows;
-    /* Where they go: `rows` + 1 starts that are 0, and room for all that are placed. */
+    /* Says where they go: `rows` + 1 starts that are 0, and room for all that are placed. */
     int64_t *row_start;
     int32_t *to_col;
     double *to_value;

@@ -221,7 +221,7 @@ static int64_t count_expanded(const struct job *job) {
     return job->count + mirrored;
 }
 
-/* Whether the entries are in order of their rows. */
+/* Returns whether the entries are in order of their rows. */
 static bool by_rows(const struct job *job) {
     int64_t falls = 0;
     if (job->symmetry != KI_GENERAL) return false;

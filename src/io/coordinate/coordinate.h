@@ -4,7 +4,7 @@
 
 #include "io/table/table.h"
 
-/* Whether an entry off the diagonal stands for its mirror image too, and with which sign. */
+/* Says whether an entry off the diagonal stands for its mirror image too, and with which sign. */
 enum ki_symmetry { KI_GENERAL = 0, KI_SYMMETRIC = 1, KI_SKEW = -1 };
 
 struct ki_entry_place {
@@ -27,14 +27,14 @@ struct ki_entries {
 };
 void ki_entries_free(struct ki_entries *entries);
 
-/* Where the next entry stands, `at` in the block: for duplicates that are errors. */
+/* Tells where the next entry stands, `at` in the block: for duplicates that are errors. */
 kiln_status ki_entries_note(struct ki_entries *entries, const struct ki_block *block, const char *at);
 /* Entries from now on stand in this file, whose name lives as long as they do. */
 static inline void ki_entries_file(struct ki_entries *entries, const char *file) {
     entries->last = (struct ki_entry_place){file, 0};
 }
 
-/* What a reader makes of a block; the first of a file begins at line 1. */
+/* Finds what a reader makes of a block; the first of a file begins at line 1. */
 typedef kiln_status ki_take_block(void *reader, const struct ki_input *input, const struct ki_block *block);
 /* Hands over all blocks of `input` and then of options->more, which are of the same format; counts the bytes
  * of these. */
@@ -48,7 +48,7 @@ kiln_status ki_entries_read(struct ki_entries *entries, struct ki_table *table, 
 kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries, enum ki_symmetry symmetry,
                               const kiln_read_options *options);
 
-/* Whether a table's header names links and nothing else: source, target and perhaps weight. */
+/* Returns whether a table's header names links and nothing else: source, target and perhaps weight. */
 bool ki_links_named(const char *text, const char *end);
 
 #endif

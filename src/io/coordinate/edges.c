@@ -201,7 +201,7 @@ static bool looks_like_table(const char *name, const char *p, const char *end) {
     return words != 2 && words != 3;
 }
 
-/* What a file is, from its first block; *begin is moved behind a header. false: fault. */
+/* Returns what a file is, from its first block; *begin is moved behind a header. false: fault. */
 static bool find_layout(struct reader *reader, struct ki_fault *fault, const char *name, const char **begin,
                         const char *end) {
     struct ki_ratings_layout *layout = &reader->layout;

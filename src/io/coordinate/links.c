@@ -51,8 +51,8 @@ static inline int32_t quick_number(const char **p) {
     return (int32_t)ki_quick_value(word, size);
 }
 
-/* How many bytes of a word come before the first that is the separator, a quote, a blank or below it; 8:
- * all. The lowest bit that is found is right, those above it may not be. */
+/* Finds how many bytes of a word come before the first that is the separator, a quote, a blank or below it;
+ * 8: all. The lowest bit that is found is right, those above it may not be. */
 static inline int quick_letters(uint64_t word, char separator) {
     const uint64_t apart = word ^ KI_QUICK_ONES * (unsigned char)separator,
                    quote = word ^ KI_QUICK_ONES * '"';
@@ -203,7 +203,7 @@ static void store_part(void *of, int part) {
                (size_t)links->values.size);
 }
 
-/* Where each entry stands in its file, for an error about two of them. */
+/* Tells where each entry stands in its file, for an error about two of them. */
 static kiln_status note_places(struct ki_entries *entries, const struct ki_links *links,
                                const struct ki_block *block) {
     const char *const *at = (const void *)links->at.data;

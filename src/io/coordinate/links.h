@@ -6,8 +6,8 @@
 #include "io/coordinate/coordinate.h"
 #include "io/coordinate/names.h"
 
-/* What one thread found in its part of a block. While it is parsed an end is the number that it is written
- * as, or -1 - i: the name texts[i]; from ki_links_find on it is the name's own number. */
+/* Holds what one thread found in its part of a block. While it is parsed an end is the number that it is
+ * written as, or -1 - i: the name texts[i]; from ki_links_find on it is the name's own number. */
 struct ki_links {
     struct ki_bytes ends;   /* int32_t, two a link */
     struct ki_bytes values; /* double, one a link; nothing if all are 1 */
@@ -39,8 +39,8 @@ static inline void ki_links_add(struct ki_links *links, const int32_t ends[2], c
 bool ki_links_end(int32_t *end, struct ki_links *links, const char *text, int64_t size, bool doubled);
 
 enum { KI_LINKS_QUICK_NAME = 31 }; /* bytes of the longest name in a line that is read quickly */
-/* How most lines look: two such names without blanks or quotes, perhaps a number without an
- * exponent, perhaps further whole numbers, with one separator between two. */
+/* Says how most lines look: two such names without blanks or quotes, perhaps a number without an exponent,
+ * perhaps further whole numbers, with one separator between two. */
 struct ki_links_form {
     char separator; /* ' ': a blank or a tab; 0: lines look otherwise */
     int fields;     /* 2 or more */

@@ -21,7 +21,7 @@ kiln_status ki_market_part_read(struct ki_market_part *of, const char *path, con
 /* Rows and columns of an array's values, of which `first` come before these in the file; none of other
  * files. */
 kiln_status ki_market_place(struct ki_market_part *part, int64_t first);
-/* Whether entry e stands for its mirror image, too, with which sign. */
+/* Finds whether entry e stands for its mirror image, too, with which sign. */
 static inline int ki_market_mirrors(const struct ki_market_part *part, int64_t row, int64_t col) {
     return row != col ? (int)part->header.symmetry : 0;
 }

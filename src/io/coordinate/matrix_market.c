@@ -300,7 +300,7 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
     return note_places(reader, block, count);
 }
 
-/* Whether all entries off the diagonal are in the triangle that the file began with: both would count
+/* Returns whether all entries off the diagonal are in the triangle that the file began with: both would count
  * everything twice. */
 static bool keep_triangle(struct reader *reader, struct part *part) {
     const char *const below = part->first[BELOW], *const above = part->first[ABOVE];

@@ -14,7 +14,7 @@ struct ki_market {
     int64_t rows, cols, count; /* count: values or entries that the file must hold */
 };
 
-/* What messages call the parts of the file. */
+/* Returns what messages call the parts of the file. */
 static inline const char *ki_market_head(const struct ki_market *header) {
     return header->counts ? "head" : "size line";
 }

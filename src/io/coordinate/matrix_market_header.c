@@ -53,7 +53,7 @@ static bool parse_banner(struct ki_market *header, struct ki_fault *fault, const
     return true;
 }
 
-/* How many values an array holds; false if that overflows. */
+/* Returns how many values an array holds; false if that overflows. */
 static bool array_count(struct ki_market *header) {
     int64_t n = header->rows, all;
     if (!ki_mul(header->rows, header->cols, &all)) return false;

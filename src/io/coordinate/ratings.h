@@ -23,8 +23,8 @@ struct ki_ratings_layout {
     bool named;                /* a header or an option names the first two */
     bool unnamed_value;        /* there is none because nothing names one, though there are further columns */
 };
-/* What the columns may be called, in any case: names begin with a word, or are it where it ends with $; and
- * what a line is. */
+/* Holds what the columns may be called, in any case: names begin with a word, or are it where it ends with $;
+ * and what a line is. */
 struct ki_ratings_words {
     const char *role[KI_RATING_ROLES][8];
     const char *line;
@@ -36,16 +36,16 @@ struct ki_ratings_words {
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
                        const char *end, const struct ki_ratings_words *words,
                        const kiln_read_options *options);
-/* Which of the first line's fields stands where; *header: the line is one, for certain. */
+/* Returns which of the first line's fields stands where; *header: the line is one, for certain. */
 bool ki_ratings_columns(struct ki_ratings_layout *layout, bool *header, struct ki_fault *fault,
                         const struct ki_ratings_field *fields, const struct ki_ratings_words *words,
                         const kiln_read_options *options);
-/* Whether the options say where anything stands. */
+/* Returns whether the options say where anything stands. */
 static inline bool ki_ratings_told(const kiln_read_options *options) {
     return options && (options->source || options->target || options->weight);
 }
 bool ki_ratings_number(const struct ki_ratings_field *field); /* it is one, all of it */
-/* How a line looks that needs no splitting: .separator is 0 where the layout has no such lines. */
+/* Returns how a line looks that needs no splitting: .separator is 0 where the layout has no such lines. */
 struct ki_links_form ki_ratings_form(const struct ki_ratings_layout *layout,
                                      const kiln_read_options *options);
 /* Splits a line and moves *text to its end; the number of fields, or -1: fault. */

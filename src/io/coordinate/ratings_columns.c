@@ -1,7 +1,7 @@
-/* Which column of a list holds what. What an option says comes first: a whole number is a place, anything
- * else a name, and then the first line is a header. Then the words by which a header may call a column; then,
- * for an end of a link, the order. The weight is by the order the third column, or with options the one that
- * is left over, and of a header with names none without a name. */
+/* This file says which column of a list holds what. What an option says comes first: a whole number is a
+ * place, anything else a name, and then the first line is a header. Then the words by which a header may call
+ * a column; then, for an end of a link, the order. The weight is by the order the third column, or with
+ * options the one that is left over, and of a header with names none without a name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What the parts of the CSV reader share: text split into records and these into fields, the first line, the
- * columns' kinds. A record becomes a row in io/table. */
+/* This header has what the parts of the CSV reader share: text split into records and these into fields, the
+ * first line, the columns' kinds. A record becomes a row in io/table. */
 #ifndef KI_CSV_H
 #define KI_CSV_H
 
@@ -10,7 +10,7 @@ enum {
     KI_CSV_LARGEST_RECORD = 64 << 20, /* bytes; an unclosed quote is noticed here at the latest */
 };
 
-/* What may be wrong with a record before its fields are looked at. csv_error.c says it. */
+/* Says what may be wrong with a record before its fields are looked at. csv_error.c says it. */
 enum ki_csv_fault {
     KI_CSV_FINE = 0,
     KI_CSV_BARE_QUOTE = KI_TABLE_FAULTS, /* a quote inside a field that does not begin with one */
@@ -26,9 +26,9 @@ enum ki_csv_fault {
  * and is left out. */
 enum { KI_CSV_BLANKS = ' ', KI_CSV_NAMED_ROWS = '\v' };
 bool ki_csv_by_blanks(char delimiter);
-/* How many bytes of a word come before the first that is the delimiter or below '#', as line ends and quotes
- * are; 8: all. A byte of `less` or `equal` has its top bit set where the word's byte is below '#' or the
- * delimiter; the lowest such bit is right, those above it may not be. */
+/* Finds how many bytes of a word come before the first that is the delimiter or below '#', as line ends and
+ * quotes are; 8: all. A byte of `less` or `equal` has its top bit set where the word's byte is below '#' or
+ * the delimiter; the lowest such bit is right, those above it may not be. */
 static inline int ki_csv_ordinary(uint64_t word, char delimiter) {
     const uint64_t ones = UINT64_C(0x0101010101010101), differs = word ^ ones * (unsigned char)delimiter;
     const uint64_t less = (word - ones * '#') & ~word, equal = (differs - ones) & ~differs;
@@ -49,9 +49,9 @@ const char *ki_csv_skip_blank(const char *text, const char *end);
 size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted, int threads);
 /* Comma, semicolon or tab: the most frequent outside quotes in the first line. */
 char ki_csv_delimiter(const char *text, const char *end);
-/* Whether blanks separate, as numpy.savetxt and R's write.table have it: the first record has no other
- * delimiter, and is several numbers, or names of the columns of the second, in which there are numbers; of
- * all its columns, of all but the first, whose fields then name the rows, or behind a #. */
+/* Returns whether blanks separate, as numpy.savetxt and R's write.table have it: the first record has no
+ * other delimiter, and is several numbers, or names of the columns of the second, in which there are numbers;
+ * of all its columns, of all but the first, whose fields then name the rows, or behind a #. */
 bool ki_csv_is_by_blanks(const char *text, const char *end);
 
 /* -------------------------------------------------------------------- the first line (csv_header.c) */
@@ -67,8 +67,8 @@ kiln_status ki_csv_read_header(struct ki_csv_header *header, const struct ki_tab
                                const kiln_read_options *options, const char *file,
                                const struct ki_block *text);
 void ki_csv_header_free(struct ki_csv_header *header);
-/* Whether the file's first record, `size` bytes at `line`, names the columns; errors are those of reading
- * it. */
+/* Finds whether the file's first record, `size` bytes at `line`, names the columns; errors are those of
+ * reading it. */
 kiln_status ki_csv_names_columns(bool *named, const char *line, int64_t size, const char *file,
                                  const kiln_read_options *options);
 /* The error for a fault that a record of a file of so many columns has. csv_error.c */

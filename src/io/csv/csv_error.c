@@ -1,5 +1,5 @@
-/* What is wrong with a record of a CSV file as a whole, in words. What may be wrong with its values:
- * table/errors.c. */
+/* This file says what is wrong with a record of a CSV file as a whole, in words. What may be wrong with its
+ * values: table/errors.c. */
 #include "io/csv/csv.h"
 
 kiln_status ki_csv_fail(const struct ki_table_error *error, int64_t fields, const char *name,

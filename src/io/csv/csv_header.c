@@ -61,8 +61,8 @@ static char choose_delimiter(const char *file, const char *begin, const char *en
     return tsv ? '\t' : ki_csv_is_by_blanks(begin, end) ? KI_CSV_BLANKS : ki_csv_delimiter(begin, end);
 }
 
-/* Where the names begin, behind the # of a comment that names columns; and whether the rows have names
- * that the header has not. */
+/* Returns where the names begin, behind the # of a comment that names columns; and whether the rows have
+ * names that the header has not. */
 static const char *begin_names(char *delimiter, const char *begin, const char *end) {
     const char *p = begin;
     int64_t names, fields;

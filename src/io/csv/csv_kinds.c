@@ -1,5 +1,5 @@
-/* Which columns are text: decided by the first rows, once, so that the answer does not depend on what a
- * million rows may hold. */
+/* This file says which columns are text: decided by the first rows, once, so that the answer does not depend
+ * on what a million rows may hold. */
 
 #include "io/csv/csv.h"
 #include "io/text.h"

@@ -13,7 +13,7 @@ enum {
     KEPT = -1                   /* of a plan: no feature, but perhaps a target, or nothing */
 };
 
-/* Whether each field is one thing only, and the features come in the schema's order. */
+/* Returns whether each field is one thing only, and the features come in the schema's order. */
 static bool in_order(const struct ki_table_layout *layout, const int32_t *plan) {
     const struct ki_table_schema *schema = layout->schema;
     for (int64_t i = 0; i < schema->count; i++)
@@ -76,7 +76,7 @@ static inline void put(struct walk *w, int32_t id, double value) {
     if (w->layout->sparse) *w->ids++ = id;
 }
 
-/* Whether a field may end with this byte: a carriage return is looked at by end_field. */
+/* Returns whether a field may end with this byte: a carriage return is looked at by end_field. */
 static inline bool ends_field(char c, char delimiter) {
     return c == delimiter || c == '\n' || c == '\r';
 }
@@ -96,7 +96,7 @@ static inline void put_word(char *to, uint64_t word) {
     memcpy(to, &word, sizeof word);
 }
 
-/* How many bytes of a word come before the first quote; 8: all. */
+/* Finds how many bytes of a word come before the first quote; 8: all. */
 static inline int unquoted(uint64_t word) {
     const uint64_t differs = word ^ KI_QUICK_ONES * '"',
                    found = (differs - KI_QUICK_ONES) & ~differs & KI_QUICK_ONES << 7;
@@ -146,7 +146,7 @@ static int odd_field(struct walk *w, int64_t field, const char **text, bool *dro
     return (int)wrong;
 }
 
-/* Whether the field ends as it should, the last one with the line. */
+/* Returns whether the field ends as it should, the last one with the line. */
 static inline bool end_field(const char **text, const char *end, char delimiter, bool last) {
     const char *p = *text;
     if (p == end) return false; /* a file's last line, which csv_split.c reads */

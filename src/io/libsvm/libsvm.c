@@ -100,7 +100,7 @@ static bool parse_labels(struct part *part, const kiln_read_options *options, co
     return true;
 }
 
-/* Where column `col` comes up for the second time in a row that has been parsed already. */
+/* Returns where column `col` comes up for the second time in a row that has been parsed already. */
 static const char *find_second(const char *p, const char *end, int64_t index) {
     for (int seen = 0; p < end && *p != '\n'; p++) {
         const char *at = p;

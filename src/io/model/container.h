@@ -1,4 +1,4 @@
-/* What a model file holds: two ordered lists, named matrices and named texts. */
+/* This header says what a model file holds: two ordered lists, named matrices and named texts. */
 #ifndef KI_CONTAINER_H
 #define KI_CONTAINER_H
 

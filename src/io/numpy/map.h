@@ -7,7 +7,7 @@
 #include "io/chunks.h"
 #include "io/data.h"
 
-/* What the checks of a mapped file share. */
+/* Holds what the checks of a mapped file share. */
 struct ki_mapping {
     struct ki_file *file;
     int64_t bytes; /* of the file */

@@ -26,12 +26,12 @@ kiln_status ki_npy_header_size(int64_t *size, const void *bytes, size_t availabl
 /* Reads a whole header of ki_npy_header_size bytes. */
 kiln_status ki_npy_header(struct ki_npy *npy, const void *bytes, size_t size, const struct ki_place *place);
 
-/* Whether elements lie as values of the type would. */
+/* Returns whether elements lie as values of the type would. */
 bool ki_npy_native(const struct ki_npy *npy, kiln_type type);
 double ki_npy_number(const struct ki_npy *npy, const void *element);
-/* Whether elements lie by columns, so that their order is not that of values. */
+/* Returns whether elements lie by columns, so that their order is not that of values. */
 bool ki_npy_by_columns(const struct ki_npy *npy);
-/* Where the value of the file's element i is, of an array of at least one. */
+/* Returns where the value of the file's element i is, of an array of at least one. */
 int64_t ki_npy_value_at(const struct ki_npy *npy, int64_t i);
 /* Elements of kind i or u to int64; false if an unsigned number is 2^63 or more. */
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
@@ -55,7 +55,7 @@ struct ki_numbers {
 void ki_numbers_use(void *numbers, const unsigned char *raw, int64_t first, int64_t count);
 /* The first element that is not finite, or count. */
 int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count);
-/* Whether an array can be a matrix: numbers, one or two dimensions, columns in range. */
+/* Finds whether an array can be a matrix: numbers, one or two dimensions, columns in range. */
 kiln_status ki_npy_check_matrix(const struct ki_npy *npy, const char *name);
 /* The error for element i of a file whose header has so many bytes. */
 kiln_status ki_npy_fail_nonfinite(const struct ki_npy *npy, const char *name, int64_t header, int64_t i,

@@ -1,4 +1,4 @@
-/* What reading a matrix from an .npz archive and leaving it there have in common. */
+/* This header has what reading a matrix from an .npz archive and leaving it there have in common. */
 #ifndef KI_NPZ_H
 #define KI_NPZ_H
 

@@ -33,7 +33,7 @@ kiln_status ki_zip_open_file(struct ki_zip_archive *zip, struct ki_bytes *room, 
                              int64_t size);
 const struct ki_zip_member *ki_zip_find(const struct ki_zip_archive *zip, const char *name); /* or NULL */
 
-/* Where a member's bytes lie. */
+/* Says where a member's bytes lie. */
 struct ki_zip_bytes {
     const unsigned char *memory; /* NULL: */
     const struct ki_file *file;  /* there, from `offset` on */

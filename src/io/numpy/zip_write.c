@@ -40,7 +40,7 @@ static kiln_status write_record(struct ki_zip *zip, const struct record *record)
     return write_bytes(zip, record->bytes, (size_t)record->size);
 }
 
-/* What local header and directory entry have in common, from the version on. */
+/* Writes what local header and directory entry have in common, from the version on. */
 static void put_member(struct record *record, const struct ki_zip *zip, const struct ki_zip_written *member,
                        int extra) {
     put(record, 2, extra ? VERSION_ZIP64 : VERSION);

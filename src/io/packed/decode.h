@@ -28,13 +28,13 @@ kiln_status ki_decoder_end(const struct ki_decoder *decoder);
 
 /* Another one of the same compression and name. */
 kiln_status ki_decoder_again(struct ki_decoder **again, const struct ki_decoder *decoder);
-/* Whether a member has begun and not ended. */
+/* Returns whether a member has begun and not ended. */
 bool ki_decoder_within(const struct ki_decoder *decoder);
 /* What was begun is forgotten: a member begins next, at this place of the file. */
 void ki_decoder_restart(struct ki_decoder *decoder, int64_t at);
-/* How long the member that begins at `in` seems to be, and the text that it becomes; `size` bytes are there,
- * which are the file's last if `whole`. For gzip a guess, which decoding has to prove. false: that is not
- * known. */
+/* Returns how long the member that begins at `in` seems to be, and the text that it becomes; `size` bytes are
+ * there, which are the file's last if `whole`. For gzip a guess, which decoding has to prove. false: that is
+ * not known. */
 bool ki_decoder_member(const struct ki_decoder *decoder, const unsigned char *in, size_t size, bool whole,
                        size_t *bytes, int64_t *text);
 

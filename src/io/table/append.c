@@ -1,5 +1,5 @@
-/* What may be done to a table before it becomes matrices: rows of another file appended, columns that a model
- * does not know left out, warnings noted. */
+/* This file says what may be done to a table before it becomes matrices: rows of another file appended,
+ * columns that a model does not know left out, warnings noted. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -43,7 +43,7 @@ kiln_status ki_table_make_schema(struct ki_table_builder *b, const struct ki_tog
 kiln_status ki_table_begin_rows(struct ki_table_builder *b);
 /* Puts the rows of the first `parts` chunks, which came of the text, behind what there is. take.c */
 kiln_status ki_table_take_parts(struct ki_table_builder *b, const struct ki_block *text, int parts);
-/* Whether the column may have one more level. take.c */
+/* Returns whether the column may have one more level. take.c */
 bool ki_table_level_room(const struct ki_table_builder *b, const struct ki_table_column *column);
 /* The levels and classes of all who read parts, and how many rows they have. together.c */
 kiln_status ki_table_meet(struct ki_table_builder *b, const struct ki_together *together);

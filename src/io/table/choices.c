@@ -1,5 +1,5 @@
-/* What the options say of columns: lists of names, which may hold commas themselves. A list is read from the
- * left; at each place the longest name of a column that fits is taken. */
+/* This file says what the options say of columns: lists of names, which may hold commas themselves. A list is
+ * read from the left; at each place the longest name of a column that fits is taken. */
 #include <stdlib.h>
 
 #include "io/table/table.h"

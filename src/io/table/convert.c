@@ -106,7 +106,7 @@ static bool drop_row(struct ki_table_chunk *chunk, const struct ki_table_mark *m
     return ki_bytes_append(&chunk->left_out, &row, sizeof row);
 }
 
-/* Whether the row is left out for this field. */
+/* Returns whether the row is left out for this field. */
 static bool drops(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
                   const struct ki_table_column *column, const struct ki_table_field *field, bool *drop) {
     if (layout->schema->missing != KILN_MISSING_DROP) return false;
@@ -115,7 +115,7 @@ static bool drops(struct ki_table_chunk *chunk, const struct ki_table_layout *la
     return *drop = true;
 }
 
-/* Whether so many bytes can be read there. */
+/* Returns whether so many bytes can be read there. */
 static bool is_readable(const struct ki_table_chunk *chunk, const char *text, int64_t bytes) {
     return chunk->end && chunk->end - text >= bytes;
 }

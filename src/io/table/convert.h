@@ -4,7 +4,7 @@
 
 #include "io/table/table.h"
 
-/* What all threads read and none writes. */
+/* Holds what all threads read and none writes. */
 struct ki_table_layout {
     int64_t fields; /* in each record */
     bool sparse;    /* there is a text column */
@@ -79,7 +79,7 @@ struct ki_table_chunk {
     struct ki_table_cached cache[1 << KI_TABLE_CACHE_BITS];
 };
 
-/* Where a column's numbers must lie; NULL = anywhere. */
+/* Returns where a column's numbers must lie; NULL = anywhere. */
 const kiln_range *ki_table_range(const struct ki_table_layout *layout, const struct ki_table_column *column);
 void ki_table_chunk_free(struct ki_table_chunk *chunk);
 /* Forgets the rows of a chunk and makes room for the fields of one. */

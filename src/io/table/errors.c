@@ -1,5 +1,5 @@
-/* What is wrong with the values of a table, in words: what a thread noted, with its place. The line is
- * counted only now. */
+/* This file says what is wrong with the values of a table, in words: what a thread noted, with its place. The
+ * line is counted only now. */
 #include <math.h>
 #include <stdio.h>
 

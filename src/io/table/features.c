@@ -24,7 +24,7 @@ static kiln_status sort_levels(struct ki_table_entry **entries, const struct ki_
     return KILN_OK;
 }
 
-/* How many features a column has. */
+/* Returns how many features a column has. */
 static int64_t width_of(const struct ki_table_column *column) {
     if (column->text) return column->levels - (column->reference >= 0);
     return 1 + column->indicator;

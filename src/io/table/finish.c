@@ -113,7 +113,7 @@ done:
     return status;
 }
 
-/* What could be wrong, now that all rows are there. */
+/* Finds what could be wrong, now that all rows are there. */
 static kiln_status judge(struct ki_table_builder *b) {
     const struct ki_place place = {b->name, 0, 0, -1};
     kiln_status status;

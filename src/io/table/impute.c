@@ -67,8 +67,8 @@ static void merge(struct sums *to, const struct sums *from) {
     to->most = fmax(to->most, from->most);
 }
 
-/* What all who read parts have found: each tells its sums, and how many of each text column's fields are
- * empty. */
+/* Finds what all who read parts have found: each tells its sums, and how many of each text column's fields
+ * are empty. */
 static kiln_status add_up_all(struct sums *sums, struct ki_table_schema *schema,
                               const struct ki_together *together) {
     const int64_t count = schema->count;
@@ -98,7 +98,7 @@ done:
     return status;
 }
 
-/* What a numeric column is like, of so many rows. */
+/* Finds what a numeric column is like, of so many rows. */
 static kiln_status settle(struct ki_table_column *column, const struct sums *s, int64_t rows, bool frozen,
                           const struct ki_place *place) {
     const int64_t numbers = rows - s->missing;

@@ -5,7 +5,7 @@
 
 #include "io/table/convert.h"
 
-/* Where the chunk's arrays ended before a row. */
+/* Says where the chunk's arrays ended before a row. */
 struct ki_table_mark {
     int64_t values, ids, y, misses, roles[KI_TABLE_ROLES];
 };
@@ -21,7 +21,7 @@ void ki_table_put_number(struct ki_table_chunk *chunk, const struct ki_table_lay
                          bool *drop);
 enum ki_table_fault ki_table_put_level(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
                                        int32_t index, bool *drop);
-/* What comes behind the features: targets and roles from the chunk's fields, and the row's end. */
+/* Returns what comes behind the features: targets and roles from the chunk's fields, and the row's end. */
 enum ki_table_fault ki_table_end_row(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
                                      const struct ki_table_mark *mark, bool drop);
 

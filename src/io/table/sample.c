@@ -1,5 +1,5 @@
-/* What the first rows hold in one column of text, and whether that is probably not meant: text in a column of
- * numbers, dates as levels. */
+/* This file says what the first rows hold in one column of text, and whether that is probably not meant: text
+ * in a column of numbers, dates as levels. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,15 +56,15 @@ static bool is_time(const struct ki_table_field *field) {
     return part > 0 && digits[0] <= 2 && digits[1] == 2 && (part == 1 || digits[2] == 2);
 }
 
-/* What stands before a number but letters: a currency, a sign, <, (. */
+/* Returns what stands before a number but letters: a currency, a sign, <, (. */
 static const char *skip_marks(const char *at, const char *end) {
     while (at < end && ((unsigned char)*at >= 0x80 || strchr(" $-+(<>=~#", *at))) at++;
     return at;
 }
 
-/* What stands behind the number that a word begins with, perhaps behind marks: % of 45%, the same for all
- * words of a column of per cents. Size
- * -1: it begins with none. 0x1f and 1_000 are numbers of programs. */
+/* Returns what stands behind the number that a word begins with, perhaps behind marks: % of 45%, the same for
+ * all words of a column of per cents. Size -1: it begins with none. 0x1f and 1_000 are numbers of
+ * programs. */
 static struct ki_table_field behind_number(const struct ki_table_field *field) {
     const char *end = field->text + field->size, *at = skip_marks(field->text, end), *begin = at;
     double value;

@@ -86,8 +86,8 @@ kiln_status ki_table_unknown_column(const char *what, const char *target, char *
     return status;
 }
 
-/* Where a column without a name stands that is called by its number alone, 3 for column3, -1 for the last;
- * or -1. */
+/* Returns where a column without a name stands that is called by its number alone, 3 for column3, -1 for the
+ * last; or -1. */
 static int64_t find_number(char *const *names, int64_t count, const char *text) {
     const char *at = text;
     char own[32];
@@ -155,7 +155,7 @@ done:
     return status;
 }
 
-/* Whether the column is neither target nor anything else. */
+/* Returns whether the column is neither target nor anything else. */
 bool ki_table_is_free(const struct ki_table_schema *schema, int64_t field) {
     for (int64_t i = 0; i < schema->target_count; i++)
         if (schema->targets[i].field == field) return false;
@@ -181,7 +181,7 @@ static kiln_status fail_no_features(const kiln_read_options *options, const stru
     return ki_hint("is the delimiter a comma, a semicolon, a tab or blanks?");
 }
 
-/* Whether it is a feature; else it is ignored, if it is free. */
+/* Returns whether it is a feature; else it is ignored, if it is free. */
 static bool is_wanted(const kiln_read_options *options, unsigned char bits) {
     return options->features ? bits & KI_TABLE_FEATURE : !(bits & KI_TABLE_IGNORE);
 }

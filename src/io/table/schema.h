@@ -1,4 +1,4 @@
-/* What a schema from a header and one from a model share. */
+/* This header has what a schema from a header and one from a model share. */
 #ifndef KI_TABLE_SCHEMA_H
 #define KI_TABLE_SCHEMA_H
 
@@ -14,7 +14,7 @@ kiln_status ki_table_find_targets(struct ki_table_schema *schema, char *const *n
 /* Fills schema->roles. */
 kiln_status ki_table_find_roles(struct ki_table_schema *schema, char *const *names, int64_t count,
                                 const kiln_read_options *options, const struct ki_place *place);
-/* Whether a column of the file is neither target nor weights nor offset. */
+/* Returns whether a column of the file is neither target nor weights nor offset. */
 bool ki_table_is_free(const struct ki_table_schema *schema, int64_t field);
 
 #endif

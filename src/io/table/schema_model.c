@@ -221,7 +221,7 @@ static kiln_status missing_column(const struct ki_table_column *column, int64_t 
     return ki_hint("columns are matched by name; give the file the header that the training data had");
 }
 
-/* How a model's missing numbers are taken where the options say otherwise. */
+/* Finds how a model's missing numbers are taken where the options say otherwise. */
 static kiln_status match_missing(struct ki_table_schema *schema, const kiln_read_options *options,
                                  const struct ki_place *place) {
     if (options->missing >= KILN_MISSING_MEAN && schema->missing < KILN_MISSING_MEAN) {

@@ -102,8 +102,8 @@ static void put_missing(struct writer *w, const struct ki_table_schema *schema) 
     }
 }
 
-/* What the columns take at least, asked for at once: text that grows by doubling leaves as much behind as it
- * is long. */
+/* Prepares what the columns take at least, asked for at once: text that grows by doubling leaves as much
+ * behind as it is long. */
 static void make_room(struct writer *w, const struct ki_table_schema *schema,
                       const struct ki_table_entry *entries) {
     enum { COLUMN = sizeof "{\"name\":\"\",\"kind\":\"text\",\"levels\":[]},", LEVEL = sizeof "\"\"," };

@@ -37,7 +37,7 @@ struct ki_table_field {
     bool quoted;
 };
 
-/* How a field becomes a number. */
+/* Says how a field becomes a number. */
 struct ki_table_numbers {
     const struct ki_bytes
         *missing; /* words that mean "missing", NUL-terminated each; beside these nothing, NA and NaN */
@@ -49,7 +49,7 @@ enum ki_table_kind { KI_TABLE_NUMBER, KI_TABLE_NOTHING, KI_TABLE_TEXT };
  * NaN). */
 enum ki_table_kind ki_table_number(const struct ki_table_field *field, const struct ki_table_numbers *numbers,
                                    double *value);
-/* Whether the field is one of the words for "missing", or with `na` nothing, NA or NaN. */
+/* Returns whether the field is one of the words for "missing", or with `na` nothing, NA or NaN. */
 bool ki_table_missing(const struct ki_table_field *field, const struct ki_table_numbers *numbers, bool na);
 /* Adds the words of a list separated by commas. */
 kiln_status ki_table_add_words(struct ki_bytes *words, const char *list);
@@ -130,7 +130,7 @@ struct ki_table_column {
 
 /* ------------------------------------------------------------------------------ first rows (sample.c) */
 
-/* What the first rows hold in one column. */
+/* Holds what the first rows hold in one column. */
 struct ki_table_sample {
     int64_t numbers, codes, words, with_comma, dates; /* codes: numbers that are perhaps none */
     int64_t dressed;            /* words that are a number with something beside it, all the same */
@@ -139,7 +139,7 @@ struct ki_table_sample {
 
 void ki_table_sample_look(struct ki_table_sample *sample, const struct ki_table_field *field,
                           const struct ki_table_numbers *numbers, kiln_type type);
-/* Whether levels made of these words are probably not meant, and the warning that says so. */
+/* Returns whether levels made of these words are probably not meant, and the warning that says so. */
 bool ki_table_sample_is_odd(const struct ki_table_sample *sample);
 kiln_status ki_table_sample_warn(struct ki_warnings *warnings, const struct ki_table_column *column,
                                  const struct ki_table_sample *sample, const struct ki_place *place);
@@ -172,7 +172,7 @@ kiln_status ki_table_schema_match(struct ki_table_schema *schema, struct ki_warn
                                   const struct ki_place *place);
 /* ERR_PARSE: two columns have one name. */
 kiln_status ki_table_check_names(char **names, int64_t count, const struct ki_place *place);
-/* Which columns' missing numbers become means, and get indicators, once it is known which are text. */
+/* Finds which columns' missing numbers become means, and get indicators, once it is known which are text. */
 void ki_table_settle_missing(struct ki_table_schema *schema);
 /* The error for a name that the file does not have; what: "target". */
 kiln_status ki_table_unknown_column(const char *what, const char *name, char *const *names, int64_t count,
@@ -190,7 +190,7 @@ kiln_status ki_table_write_schema(struct ki_table *table, const struct ki_table_
 /* ------------------------------------------------------------- what the options say (choices.c) */
 
 enum { KI_TABLE_FEATURE = 1, KI_TABLE_IGNORE = 2, KI_TABLE_CATEGORICAL = 4, KI_TABLE_NUMERIC = 8 };
-/* What the options say of each of the file's columns: bits, from ki_alloc. */
+/* Finds what the options say of each of the file's columns: bits, from ki_alloc. */
 kiln_status ki_table_choices(unsigned char **bits, char *const *names, int64_t count,
                              const kiln_read_options *options, const struct ki_place *place);
 /* Sets reference_level of the columns that kiln_read_options.reference names. */

@@ -159,7 +159,7 @@ static void take_notes(struct ki_table_builder *b, const struct ki_block *text,
     notice(b, &b->dropped, chunk->dropped, &chunk->first_dropped, text);
 }
 
-/* What is wrong with the values before that comes first in the file. */
+/* Finds what is wrong with the values before that comes first in the file. */
 static kiln_status fail_structure(struct ki_table_builder *b, const struct ki_block *text,
                                   const struct ki_table_chunk *chunk) {
     const kiln_status status = ki_table_report_fail(&b->report, &b->layout);

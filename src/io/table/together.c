@@ -7,7 +7,7 @@
 #include "core/seams.h"
 #include "io/table/builder.h"
 
-/* What one process tells all: this, and behind it its levels and classes, so many bytes. */
+/* Holds what one process tells all: this, and behind it its levels and classes, so many bytes. */
 struct told {
     int64_t rank, rows, bytes;
     struct ki_table_noticed unseen[2], dropped; /* their places count only where they were found */

@@ -87,8 +87,8 @@
 
 #if defined(REDUCE) || defined(TILES) || defined(JOIN)
 
-/* What several threads know, as one, in the first of each VS threads; all threads make the call. NVIDIA's
- * exchange registers. */
+/* Says what several threads know, as one, in the first of each VS threads; all threads make the call.
+ * NVIDIA's exchange registers. */
 #ifdef SHUFFLES
 DEVICE_FN struct batch_part from_lane(uint mask, struct batch_part p, int step) {
     struct batch_part q = {0, 0, 0, 0};

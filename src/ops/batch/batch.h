@@ -44,8 +44,8 @@ enum { KI_BATCH_GROUP = 256, KI_BATCH_TILE_BYTES = 16384 };
  * is no more than what keeps the threads of a tile's vector from looping for long. */
 enum { KI_BATCH_LONG_CPU = 1 << 18, KI_BATCH_LONG_GPU = 1000, KI_BATCH_PIECE_GPU = 1 << 14 };
 
-/* How a device reduces: the paper's three ways (a vector a thread, a block, a looped block), fewer threads
- * than a block, vectors cut for several groups, tiles. */
+/* Says how a device reduces: the paper's three ways (a vector a thread, a block, a looped block), fewer
+ * threads than a block, vectors cut for several groups, tiles. */
 enum ki_batch_way {
     KI_BATCH_THREAD,
     KI_BATCH_LANES,
@@ -108,16 +108,16 @@ int64_t ki_batch_share(const kiln_batch *batch, int part, int parts);
 /* ERR_ARGUMENT unless the batch lies within X and the result fits both. */
 kiln_status ki_batch_check_reduce(const char *call, const kiln_matrix *result, kiln_batch_kind kind,
                                   const kiln_matrix *X, const kiln_batch *batch);
-/* What has been checked; plan NULL: the best predicted one. */
+/* Runs what has been checked; plan NULL: the best predicted one. */
 kiln_status ki_batch_run(kiln_matrix *result, int kind, const kiln_matrix *X, const kiln_batch *batch,
                          const struct ki_batch_plan *plan);
 
-/* What has been checked, and has elements. */
+/* Runs what has been checked, and has elements. */
 kiln_status ki_batch_run_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
                                const kiln_batch *batch);
 
-/* Whether a group's members share the batch: it is X's rows (batch_rows.c); and then of that batch, checked,
- * Y not X. */
+/* Finds whether a group's members share the batch: it is X's rows (batch_rows.c); and then of that batch,
+ * checked, Y not X. */
 kiln_status ki_batch_shared(bool *shared, const kiln_batch *batch, const kiln_matrix *X);
 kiln_status ki_batch_share_reduce(kiln_matrix *result, int kind, const kiln_matrix *X,
                                   const kiln_batch *batch);

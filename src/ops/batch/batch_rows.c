@@ -6,7 +6,7 @@
 #include "ops/batch/batch.h"
 #include "pass/group.h"
 
-/* Where X was cut, and each member's rows of it. */
+/* Says where X was cut, and each member's rows of it. */
 struct ki_batch_members {
     int count;
     int64_t first[KI_MEMBERS + 1];

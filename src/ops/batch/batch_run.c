@@ -21,7 +21,7 @@ struct launching {
     int kind;
 };
 
-/* What a launch of a kernel is built with. */
+/* Holds what a launch of a kernel is built with. */
 struct build {
     const char *part, *more;
     int where, lanes;

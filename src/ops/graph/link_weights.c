@@ -1,5 +1,5 @@
-/* Whether links have weights at all: of a list without any the reader makes ones, and ones are the links
- * of an unweighted graph, whose values need not be read. Values are looked at where they are. */
+/* This file says whether links have weights at all: of a list without any the reader makes ones, and ones are
+ * the links of an unweighted graph, whose values need not be read. Values are looked at where they are. */
 #include "core/each.h"
 #include "core/matrix.h"
 #include "core/seams.h"

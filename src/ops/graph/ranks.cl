@@ -211,7 +211,7 @@ DEVICE_FN void meet(volatile __global int *met, int times) {
 #endif
 
 #ifdef STEP
-/* What the update of a row takes, and the sums that it adds to. */
+/* Holds what the update of a row takes, and the sums that it adds to. */
 struct update {
     __global real *P, *next;
     __global const real *factor, *teleport, *dangling;
@@ -220,7 +220,7 @@ struct update {
     wide mass[K], change[K];
 };
 
-/* What a row's update reads, apart from it so that several rows' loads can be under way at once. */
+/* Holds what a row's update reads, apart from it so that several rows' loads can be under way at once. */
 struct former {
     real factor, P[K];
 };
@@ -369,7 +369,7 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
 
 #ifdef SHARES
 #ifdef SHUFFLES
-/* What the lane `step` before has; any number in the first lanes. */
+/* Says what the lane `step` before has; any number in the first lanes. */
 #define FROM_BEFORE(x, of, step) shuffle_up(x, step)
 #define FLAG_FROM_BEFORE(x, of, step) shuffle_up_int(x, step)
 #define TEAM_MEETS
@@ -405,9 +405,9 @@ DEVICE_FN bool sum_open(wide *before, wide *all, wide sum, int ended, LOCAL_PTR 
     return lane > 0 && last_ended;
 }
 
-/* What comes in along a share's links, by a team. All are on their way before the first has come. One column.
- * A row that ends in the share leaves its sum; whether it also began there is not asked: the share's first
- * also goes to where parts of rows are. */
+/* Finds what comes in along a share's links, by a team. All are on their way before the first has come. One
+ * column. A row that ends in the share leaves its sum; whether it also began there is not asked: the share's
+ * first also goes to where parts of rows are. */
 DEVICE_FN void add_share(__global wide *part, index_t share, __global const int *item,
                          __global const real *weight, __global const real *C, int k, int first,
                          index_t shares, LOCAL_PTR wide *open, LOCAL_PTR int *closed) {

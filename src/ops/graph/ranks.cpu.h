@@ -22,7 +22,7 @@ struct FN(ranks) {
     double cut[FN(RANKS_PARTS)][2][KI_RANKS_COLUMNS];
 };
 
-/* What comes in along `count` links. Four sums, so that additions do not wait for each other. */
+/* Returns what comes in along `count` links. Four sums, so that additions do not wait for each other. */
 ALWAYS_INLINE double FN(ranks_gather_few)(const int32_t *source, const real *weight, int64_t count,
                                           const real *from) {
     double sum[4] = {0};
@@ -50,7 +50,7 @@ ALWAYS_INLINE double FN(ranks_gather)(const int32_t *source, const real *weight,
                                      : FN(ranks_gather_few)(source, weight, count, from);
 }
 
-/* What a rank x adds to the mass that dangles and to the change. */
+/* Says what a rank x adds to the mass that dangles and to the change. */
 #define RANKS_ADD(x, former, factor, mass, change)                                                           \
     do {                                                                                                     \
         const double moved = (double)(x) - (double)(former);                                                 \
@@ -195,8 +195,8 @@ static void FN(ranks_part_csr)(struct FN(ranks) * r, int part) {
 
 /* ---- hybrid ---- */
 
-/* What comes in with `count` rows of the same length, whose numbers are at `place`, from link e on, four at a
- * time; `sum` is that of row `base`. */
+/* Finds what comes in with `count` rows of the same length, whose numbers are at `place`, from link e on,
+ * four at a time; `sum` is that of row `base`. */
 ALWAYS_INLINE void FN(ranks_run)(const struct FN(ranks) * r, real *sum, int64_t base, const int32_t *place,
                                  int64_t count, int length, int64_t e) {
     enum { AT_ONCE = 4 };
@@ -270,7 +270,7 @@ static void FN(ranks_part_hybrid)(struct FN(ranks) * r, int part) {
 /* ---- balanced: rows and links are counted in one line, each row behind its links, and cut into parts of as
  * many ---- */
 
-/* How many rows end before that place in the line; the others before it are links. */
+/* Returns how many rows end before that place in the line; the others before it are links. */
 static int64_t FN(ranks_rows_before)(const struct FN(ranks) * r, int64_t line) {
     return ki_row_at(r->start + 1, r->n, line, 1);
 }
@@ -318,7 +318,7 @@ static void FN(ranks_part)(void *arg, int part) {
     }
 }
 
-/* What the parts add up to: mass, and then change. */
+/* Finds what the parts add up to: mass, and then change. */
 static void FN(ranks_add)(double *sums, const struct FN(ranks) * r) {
     for (int64_t c = 0; c < r->k; c++) {
         double mass = 0, change = 0;

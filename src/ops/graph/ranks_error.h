@@ -1,4 +1,4 @@
-/* What rounding does to PageRank's steps, and whether links have weights. */
+/* This header says what rounding does to PageRank's steps, and whether links have weights. */
 #ifndef KI_RANKS_ERROR_H
 #define KI_RANKS_ERROR_H
 
@@ -16,7 +16,7 @@ double ki_ranks_error(double *measured, const kiln_ranks *ranks, double mass);
  * times the vertex's rank. Else NULL. One pass over A. */
 kiln_status ki_ranks_arrivals(kiln_matrix **arrivals, const kiln_ranks *ranks);
 
-/* Whether any of A's links has a weight other than 1. A dense A's have. Wherever A's rows lie. */
+/* Finds whether any of A's links has a weight other than 1. A dense A's have. Wherever A's rows lie. */
 kiln_status ki_links_weighted(bool *weighted, const kiln_matrix *A);
 
 #endif

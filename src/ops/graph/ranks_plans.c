@@ -1,4 +1,4 @@
-/* What kiln_ranks_step is predicted to take in each layout of the links (derived/links.h), for
+/* This file says what kiln_ranks_step is predicted to take in each layout of the links (derived/links.h), for
  * kiln/tune.h. */
 #include <stdio.h>
 

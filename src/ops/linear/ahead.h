@@ -7,7 +7,7 @@
 
 #include "kiln/ops.h"
 
-/* What is trained on X: by Newton's method, a loss of two classes or a glm, or least squares. */
+/* Holds what is trained on X: by Newton's method, a loss of two classes or a glm, or least squares. */
 struct ki_ahead {
     const kiln_matrix *X;
     bool newton, labels; /* labels: y is looked at for two classes */

@@ -77,7 +77,7 @@ DEVICE_FN long add_rows(struct column_part *part, __global const real *X, __glob
     return row;
 }
 
-/* What the group's rows add up to: partial[share][kind][column]. */
+/* Tells what the group's rows add up to: partial[share][kind][column]. */
 DEVICE_FN void write_totals(__global wide *to, const struct column_total *total, LOCAL_PTR wide *shared,
                             int n, int pieces, int column) {
     const int id = (int)get_local_id(0), slots = BS / pieces;

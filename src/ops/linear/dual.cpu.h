@@ -257,7 +257,7 @@ static void FN(dual_shares)(const struct FN(dual_room) * room) {
     for (c = 0; c < room->k; c++) room->share[c] = (double)room->e[c] / sum;
 }
 
-/* What z lacks of eta + q (p - share), and the sum of its squares. */
+/* Returns what z lacks of eta + q (p - share), and the sum of its squares. */
 static double FN(dual_lack)(const struct FN(dual_room) * room, const double *p, double q) {
     double sum = 0;
     for (int64_t c = 0; c < room->k; c++) {

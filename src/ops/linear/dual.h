@@ -73,7 +73,7 @@ struct ki_dual_join {
 /* Sparse, on the CPU, in memory, of rows that 32 bits number. */
 bool ki_dual_possible(const kiln_matrix *X);
 int64_t ki_dual_stride(int64_t k);
-/* Whether two threads are faster for a w of one column: adding up goes over all of it. */
+/* Returns whether two threads are faster for a w of one column: adding up goes over all of it. */
 bool ki_dual_shared(const kiln_matrix *X);
 /* The active rows once, in random order. Nothing is shared between two of the kind but what is const. */
 void ki_dual_sweep(struct ki_dual *dual);

@@ -6,7 +6,7 @@
 
 typedef double FN(dual_pair) __attribute__((vector_size(16)));
 
-/* Whether a number that is not 0 has a square of 0, one that rounding has eaten into, or infinity. */
+/* Returns whether a number that is not 0 has a square of 0, one that rounding has eaten into, or infinity. */
 static bool FN(dual_odd)(struct FN(dual_row) row) {
     const double most = real_bytes == 4 ? (double)FLT_MAX : DBL_MAX, least = 1 / most;
     int odd = 0;

@@ -1,6 +1,6 @@
-/* What a descent of dual.h in one column, without an intercept and with one penalty l2 for all columns, is
- * begun with and judged by: a walk over X before the first sweep and one behind the last. The criterion is
- * the Newton engine's (algorithms/newton/newton.h),
+/* This header says what a descent of dual.h in one column, without an intercept and with one penalty l2 for
+ * all columns, is begun with and judged by: a walk over X before the first sweep and one behind the last. The
+ * criterion is the Newton engine's (algorithms/newton/newton.h),
  *
  *   || D^-1 g || beside the same at w = 0,   D_j^2 = c sum_i s_i x_ij^2 + l2,   g = l2 w + X^T dloss
  *

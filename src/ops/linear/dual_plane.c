@@ -62,7 +62,7 @@ static void solve(double *more, double *again, const double *sum) {
     if (!isfinite(*more) || !isfinite(*again) || *more < LEAST - 1) *more = *again = 0;
 }
 
-/* How much of a move the variables of the logistic loss have room for, 1 at most. */
+/* Returns how much of a move the variables of the logistic loss have room for, 1 at most. */
 static double room(const struct ki_dual *dual, double more, double again) {
     double most = 1;
     for (int64_t i = 0; i < dual->X->rows; i++) {
@@ -74,8 +74,8 @@ static double room(const struct ki_dual *dual, double more, double again) {
     return most;
 }
 
-/* How much of the way to where the rows have led the move is gone: to the dual's least point on it. Where no
- * hinge was stopped at 0 that is its end, the plane's least point. b before the move: `at`. */
+/* Returns how much of the way to where the rows have led the move is gone: to the dual's least point on it.
+ * Where no hinge was stopped at 0 that is its end, the plane's least point. b before the move: `at`. */
 static double share_of(const struct ki_dual *dual, struct ki_dual_plane *plane, int parts, double at) {
     const double way = *dual->b - at, weight = dual->bias_step > 0 ? 1 / dual->bias_step : 0;
     double slope = weight * at * way, curve = weight * way * way;

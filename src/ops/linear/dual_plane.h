@@ -1,8 +1,8 @@
-/* What follows a sweep of dual.h of one column: a move to about the best point of the plane through its end,
- * along what it changed and along the last move. Conjugate gradient does the same with products alone; here
- * sweeps take the place of its preconditioner, and where the penalty is weak half as many do. The dual is
- * quadratic but for the rows' conjugates, which count as parabolas at the sweep's end; slopes and curvatures
- * are sums over rows and columns, no pass.
+/* This header says what follows a sweep of dual.h of one column: a move to about the best point of the plane
+ * through its end, along what it changed and along the last move. Conjugate gradient does the same with
+ * products alone; here sweeps take the place of its preconditioner, and where the penalty is weak half as
+ * many do. The dual is quadratic but for the rows' conjugates, which count as parabolas at the sweep's end;
+ * slopes and curvatures are sums over rows and columns, no pass.
  *
  * A hinge's variable stays at 0 where it is, and where it would fall below: what w then has too much is taken
  * off by the row. Where that happens the move has left the plane and may make things worse, so only a share

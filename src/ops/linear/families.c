@@ -1,4 +1,4 @@
-/* What is known of each family and of each link, beside the formulas of a row of data. */
+/* This file says what is known of each family and of each link, beside the formulas of a row of data. */
 #define _DEFAULT_SOURCE
 #include "ops/linear/families.h"
 

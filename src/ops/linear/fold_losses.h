@@ -23,7 +23,7 @@ struct ki_fold_losses {
     const int *folds;             /* k */
 };
 
-/* Whether X is one that ki_fold_losses takes: in the CPU's memory, in one piece. */
+/* Returns whether X is one that ki_fold_losses takes: in the CPU's memory, in one piece. */
 bool ki_fold_losses_apply(const kiln_matrix *X);
 /* Operands must be of matching shapes, on X's device. */
 kiln_status ki_fold_losses(const struct ki_fold_losses *of);

@@ -64,7 +64,7 @@ struct ALIGNED_16 chunk {
     real v[CHUNK];
 };
 
-/* What a group works on: strips i and j, and its chunks. */
+/* Holds what a group works on: strips i and j, and its chunks. */
 struct gram_task {
     int i, j, split;
 };
@@ -151,7 +151,7 @@ DEVICE_FN struct place place_of_warp(const struct gram_task *task, __global cons
     return at;
 }
 
-/* Whether a 16 x 8 part of the only tile of a G lies below its diagonal: nobody reads those. */
+/* Says whether a 16 x 8 part of the only tile of a G lies below its diagonal: nobody reads those. */
 #define BELOW(i, j) (SIDE == 32 && SIDES == 1 && (i) == 1 && (j) < 2)
 
 #define SUMS 32
@@ -302,7 +302,7 @@ DEVICE_FN void gram_write(__global wide *all, __global real *G, __global real *g
         g[i] = (real)sum;
 }
 
-/* Of the splits' tiles; `parts` threads have an element, the splits in turns. */
+/* This is of the splits' tiles; `parts` threads have an element, the splits in turns. */
 __kernel GROUP_OF(BS) void gram_finish(PARAMETERS(gram_finish)) {
     LOCAL wide shared[BS];
     const int size = n + k + 1, id = (int)get_local_id(0), width = BS / parts;

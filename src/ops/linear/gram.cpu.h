@@ -262,7 +262,7 @@ static int64_t FN(gram_rows)(const struct FN(gram) * all) {
     return count;
 }
 
-/* What the parts and bands are cut by: see above. */
+/* Finds what the parts and bands are cut by: see above. */
 static void FN(gram_plan)(struct FN(gram) * all) {
     const kiln_matrix *X = all->gram->X;
     const int64_t n = all->size, square = all->padded * all->padded, rows = FN(gram_rows)(all);

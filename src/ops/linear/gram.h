@@ -13,12 +13,12 @@ struct ki_gram {
     double *all; /* on the host: the whole, (n + k + 1) x (n + k + 1); NULL: G and g are wanted */
 };
 
-/* Whether X's device has a body for ki_gram_all: the CPU, and of dense X all. An X that is too large streams
- * through it. */
+/* Returns whether X's device has a body for ki_gram_all: the CPU, and of dense X all. An X that is too large
+ * streams through it. */
 bool ki_gram_in_one_walk(const kiln_matrix *X);
 /* Whether such a walk is expected to move X panel by panel, so that it costs as much as any other pass. */
 bool ki_gram_streams(const kiln_matrix *X);
-/* Whether rows of weight 0 cost nothing: X lies in the CPU's memory. */
+/* Returns whether rows of weight 0 cost nothing: X lies in the CPU's memory. */
 bool ki_gram_skips(const kiln_matrix *X);
 /* Bytes that a Gram matrix of X's device takes there, size x size, work space among them: on the CPU a copy
  * for each part of the rows; elsewhere it, a panel's and the least of partial sums, as panels and sums become

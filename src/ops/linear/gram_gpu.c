@@ -25,8 +25,8 @@ enum {
 /* Options of the kernels beside the walks. */
 #define SMALL_DEFINES KI_DEFINES("-DENDS -DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH)
 
-/* What the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is shared by
- * eight. */
+/* Holds what the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is
+ * shared by eight. */
 struct shape {
     int side, group, chunk, stages;
     bool tensor;
@@ -73,15 +73,15 @@ struct walk {
     char finish[WALK_DEFINES];
 };
 
-/* How gram_narrow.cl lays out its memory: NARROW is its SIDE, STAGES goes along with its build, the others
- * are its constants. */
+/* Says how gram_narrow.cl lays out its memory: NARROW is its SIDE, STAGES goes along with its build, the
+ * others are its constants. */
 enum { NARROW = 32, WARPS = 8, ROWS = 32, STAGES = 2 };
 
 static bool is_narrow(const struct walk *walk) {
     return walk->size <= NARROW && walk->shape.tensor && walk->device->backend->resident_with;
 }
 
-/* What the two walks are built with. */
+/* Says what the two walks are built with. */
 #define NARROW_DEFINES(walk)                                                                                 \
     KI_DEFINES("-DTENSOR%s -DCOLS=%d -DK=%d -DSTAGES=%d", (walk)->gram->v ? " -DWEIGHTED" : "",              \
                (int)(walk)->gram->X->cols, (int)(walk)->k, STAGES)

@@ -41,7 +41,7 @@
 #endif
 #define SLICE (ONES + ROWS)
 
-/* What a warp works on. */
+/* Holds what a warp works on. */
 struct slices {
     LOCAL_PTR real *ring;
     LOCAL_PTR ulong *full; /* a slice has come */

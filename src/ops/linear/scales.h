@@ -10,8 +10,8 @@
 
 #include "kiln/ops.h"
 
-/* What an operation reads and writes; the sums that it leaves, three at most, follow the semicolon. Numbers
- * as in ops/linear/scales.cl. */
+/* Says what an operation reads and writes; the sums that it leaves, three at most, follow the semicolon.
+ * Numbers as in ops/linear/scales.cl. */
 enum ki_scales_op {
     /* square = sum_i s_i (x_ij - c_j)^2 and mean = sum_i s_i (x_ij - c_j) on entry. square becomes that about
      * zero, mean the mean, centred = sum_i s_i (x_ij - mean_j)^2, with a minus sign where that is at most
@@ -39,7 +39,7 @@ struct ki_scales {
     bool intercept, standardize, plain;
 };
 
-/* What the columns' scales begin with, of a dense X, in one walk:
+/* Holds what the columns' scales begin with, of a dense X, in one walk:
  *
  *   square_j = sum_i v_i (x_ij - c_j)^2,   sum_j = sum_i v_i (x_ij - c_j),
  *   right_j = sum_i v_i (y_i - d) x_ij */
@@ -51,7 +51,7 @@ struct ki_column_sums {
 };
 enum { KI_COLUMN_SUMS_CHAIN = 32 }; /* numbers that are added in X's type at most, before f64 takes over */
 
-/* Whether X is one that ki_column_sums takes. */
+/* Returns whether X is one that ki_column_sums takes. */
 bool ki_column_sums_apply(const kiln_matrix *X);
 kiln_status ki_column_sums(const struct ki_column_sums *sums);
 

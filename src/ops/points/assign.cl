@@ -113,7 +113,7 @@ DEVICE_FN real margin_of(real square, real best, int entries, real halves) {
     return 3 * UNIT * (((real)entries + 3) * norm * reach + halves * reach * reach);
 }
 
-/* What is known of the scores of a row. */
+/* Holds what is known of the scores of a row. */
 struct nearest {
     real best, second;
     int index;
@@ -190,7 +190,7 @@ DEVICE_FN real distance_of(long row, int label, __global const real *X, __global
     return (real)distance_apart(X, col, row_start[row], row_start[row + 1], centre, n);
 }
 
-/* What is wanted of each row, which ACROSS threads share. */
+/* Returns what is wanted of each row, which ACROSS threads share. */
 __kernel GROUP_OF(128) void assign_rows(PARAMETERS(assign_rows)) {
     LOCAL real shared[128];
     const int id = (int)get_local_id(0), lane = id % ACROSS;

@@ -111,7 +111,7 @@ struct few {
     int rows, chunk, slab; /* of a thread; centres compared, and in local memory, at once */
 };
 
-/* Whether columns are few: the most rows for which there are registers and local memory. */
+/* Returns whether columns are few: the most rows for which there are registers and local memory. */
 static bool few_fits(struct few *to, const struct ki_assign_space *s) {
     const int64_t size = ki_type_bytes(s->of->X->type), width = ki_ceil_div(s->n, 4) * 4;
     if (s->n < 1 || s->n > FEW_COLUMNS) return false;
@@ -135,11 +135,11 @@ static kiln_status launch_few(struct ki_assign_space *s, const struct few *few) 
                                   .halves = &s->half, .rows = s->rows, .k = (int32_t)s->k));
 }
 
-/* How assign_screen.cl lays out its memory: the constants of the same names; what it declares beside the
+/* Says how assign_screen.cl lays out its memory: the constants of the same names; what it declares beside the
  * ring. */
 enum { BM = 96, BK = 32, SCREEN_GROUP = 256, SCREEN_CENTRES = 64, SCREEN_DECLARED = 9 << 10 };
 
-/* Whether there are tensor cores for halves, and local memory that the launch gives. */
+/* Returns whether there are tensor cores for halves, and local memory that the launch gives. */
 static bool has_halves(const struct ki_assign_space *s) {
     return s->of->X->type == KILN_F32 && s->device->properties.architecture >= 80 &&
            s->device->backend->resident_with;
@@ -150,8 +150,8 @@ struct screen {
     int64_t bytes;
 };
 
-/* Whether tensor cores help, and how: as many centres at a time, and slabs on their way, as there is memory
- * for. */
+/* Returns whether tensor cores help, and how: as many centres at a time, and slabs on their way, as there is
+ * memory for. */
 static bool screen_fits(struct screen *to, const struct ki_assign_space *s) {
     const struct ki_properties *properties = &s->device->properties;
     if (!has_halves(s) || s->k < SCREEN_CENTRES) return false;
@@ -175,8 +175,8 @@ static kiln_status launch_two(struct ki_assign_space *s) {
 
 enum { SLIM_LEAST = 9, SLIM_COLUMNS = 64, SLIM_CENTRES = 32, SLIM_DECLARED = 27 << 10, SLIM_TILES = 16 };
 
-/* How assign_slim.cl goes through the centres: eights at a time, how many in all, bytes of local memory (0:
- * it does not suit). */
+/* Says how assign_slim.cl goes through the centres: eights at a time, how many in all, bytes of local memory
+ * (0: it does not suit). */
 struct slim {
     int tiles;
     int64_t padded, bytes;
@@ -207,7 +207,7 @@ static kiln_status launch_slim(struct ki_assign_space *s, const struct slim *sli
                                         .X = of->X, .C = of->C, .rows = s->rows, .k = (int32_t)s->k));
 }
 
-/* How assign_split.cl lays out its memory: bytes of 32 centres, and what it declares. */
+/* Says how assign_split.cl lays out its memory: bytes of 32 centres, and what it declares. */
 enum { SPLIT_COLUMNS = 4, SPLIT_CENTRES = 32, SPLIT_RECORD = 420 * 4, SPLIT_DECLARED = 30 << 10 };
 
 /* Bytes of local memory for all centres; 0: it does not suit. */
@@ -331,7 +331,7 @@ done:
     return status;
 }
 
-/* What the caller wants of each row, and the rows' numbers where they are sorted. Distances of rows of
+/* Finds what the caller wants of each row, and the rows' numbers where they are sorted. Distances of rows of
  * ROW_COLUMNS are read by ROW_THREADS side by side: by one each, neighbours would read places that lie a row
  * apart. */
 static kiln_status launch_rows(struct ki_assign_space *s, bool sorted) {

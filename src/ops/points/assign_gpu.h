@@ -24,7 +24,7 @@ struct ki_assign_space {
     struct ki_buffer start, partial, totals;  /* of the clusters */
 };
 
-/* How rows are added up: groups or lines of threads with sums of their own, or pieces of sorted rows. */
+/* Says how rows are added up: groups or lines of threads with sums of their own, or pieces of sorted rows. */
 struct ki_assign_sums {
     int group, across;     /* own, lines: threads; those for columns */
     int tile, shares;      /* own: rows at a time; threads for a column */
@@ -38,9 +38,9 @@ kiln_status ki_assign_launch(const struct ki_assign_space *s, const char *file, 
                              const char *defines, int64_t count, int group, const struct ki_arg *args,
                              int args_count);
 
-/* How the rows of s are best added up. */
+/* Finds how the rows of s are best added up. */
 void ki_assign_plan(struct ki_assign_sums *to, const struct ki_assign_space *s);
-/* Whether that is by rows in the order of their labels: the launches before leave rows' numbers in
+/* Returns whether that is by rows in the order of their labels: the launches before leave rows' numbers in
  * s->data.payload, unless there is a list. */
 bool ki_assign_sorts(const struct ki_assign_sums *how);
 /* Sums and totals, from the labels in s->data.key. */

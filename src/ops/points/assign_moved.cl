@@ -27,7 +27,7 @@
 
 #ifndef KI_HOST
 #ifdef ROWS
-/* How many rows changed in this thread and those before it. */
+/* Finds how many rows changed in this thread and those before it. */
 DEVICE_FN int changed_so_far(LOCAL_PTR int *shared, int mine) {
     const int id = (int)get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);

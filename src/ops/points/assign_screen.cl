@@ -99,8 +99,8 @@ __kernel GROUP_OF(GROUP) void screen_centres(PARAMETERS(screen_centres)) {
 #endif
 
 #ifdef WIDE
-/* Where the u-th 8 halves of a slab's c-th centre are: eight centres that are read together lie in different
- * banks. */
+/* Returns where the u-th 8 halves of a slab's c-th centre are: eight centres that are read together lie in
+ * different banks. */
 DEVICE_FN uint place_of(int c, int u) {
     return (uint)(c * (BK / 8) + (u ^ (c / 2 % 4))) * 16;
 }
@@ -135,7 +135,7 @@ DEVICE_FN void multiply_slab(float (*sum)[TILE_N / 8][4], uint rows_at, uint cen
     }
 }
 
-/* What the group has of its rows; of those it takes AGAIN, the centres that may be nearest. */
+/* Holds what the group has of its rows; of those it takes AGAIN, the centres that may be nearest. */
 struct screened {
     float down[BM], norm[BM], lost[BM];
 #ifdef AGAIN
@@ -191,7 +191,7 @@ DEVICE_FN void multiply_tile(struct scores *of, uint rows_at, uint centres_at, _
 }
 
 #ifndef AGAIN
-/* What a thread knows of its rows, from all warps and lanes, to the row's own thread. */
+/* Returns what a thread knows of its rows, from all warps and lanes, to the row's own thread. */
 DEVICE_FN struct least gather(LOCAL_PTR struct least (*least)[4], struct least *mine, int first) {
     const int id = (int)get_local_id(0), lane = id % 32, warp = id / 32;
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -72,7 +72,7 @@ DEVICE_FN struct centres slim_centres(LOCAL_PTR uint *to, LOCAL_PTR float *scrat
     return of;
 }
 
-/* What a warp has of its rows: halves; ||x|| and ||x - x'||, scaled. */
+/* Holds what a warp has of its rows: halves; ||x|| and ||x - x'||, scaled. */
 struct slim {
     uint left[2 * BLOCKS][4];
     float norm[ROWS], lost[ROWS];
@@ -172,7 +172,7 @@ DEVICE_FN int slim_settle(LOCAL_PTR struct doubts *to, const struct candidates *
     return -1;
 }
 
-/* What is wanted of a row, by its four lanes. */
+/* Finds what is wanted of a row, by its four lanes. */
 DEVICE_FN void slim_give(__global int *found, __global float *apart, int label, __global const float *X,
                          __global const float *C, long row) {
     const int t = (int)get_local_id(0) % 4;

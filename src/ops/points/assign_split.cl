@@ -89,8 +89,8 @@ DEVICE_FN void split_narrow(uint (*left)[4], const float (*x)[2], float up) {
     }
 }
 
-/* What is known of a row's scores: the least, the least of the others, where the best eight centres are:
- * chunk times 4 and lane. */
+/* Holds what is known of a row's scores: the least, the least of the others, where the best eight centres
+ * are: chunk times 4 and lane. */
 struct eights {
     float best, second;
     int at;
@@ -102,7 +102,7 @@ DEVICE_FN void eights_join(struct eights *to, float best, float second, int at) 
     to->best = fmin(to->best, best);
 }
 
-/* Of the lane's rows and a chunk. */
+/* This is of the lane's rows and a chunk. */
 DEVICE_FN void split_chunk(struct eights *of, const uint (*left)[4], LOCAL_PTR const real *record, int at) {
     LOCAL_PTR const uint *const words = (LOCAL_PTR const uint *)record + (int)get_local_id(0) % 32 * 2;
     float score[BLOCKS][TILES][4];
@@ -137,8 +137,8 @@ DEVICE_FN struct eights split_own(LOCAL_PTR struct eights *shared, struct eights
     return own;
 }
 
-/* How much less a score must be for its centre to be nearer: twice what f32 and the products are off. Scaled
- * as x and the centres. */
+/* Returns how much less a score must be for its centre to be nearer: twice what f32 and the products are off.
+ * Scaled as x and the centres. */
 DEVICE_FN float split_margin(float square, float best) {
     const float norm = root_of(square), reach = 1.06f * (norm + root_of(square + 2 * best));
     return 2.02f * (reach * (norm + reach) * 8e-6f + (norm + reach + 1) * 3e-7f);

@@ -44,7 +44,7 @@ static int power_of_two(int64_t least, int most) {
     return power;
 }
 
-/* Whether all sums fit into a group's local memory, twice where that is larger than what a kernel may
+/* Returns whether all sums fit into a group's local memory, twice where that is larger than what a kernel may
  * declare. */
 static bool own_fits(struct ki_assign_sums *to, const struct ki_assign_space *s) {
     const struct ki_properties *properties = &s->device->properties;
@@ -61,7 +61,7 @@ static bool own_fits(struct ki_assign_sums *to, const struct ki_assign_space *s)
     return to->bytes > 0;
 }
 
-/* Whether there is room for sums of enough lines, where labels come with distances. */
+/* Returns whether there is room for sums of enough lines, where labels come with distances. */
 static bool lines_fit(struct ki_assign_sums *to, const struct ki_assign_space *s) {
     if (!s->measured || !s->device->backend->resident_with) return false;
     const int64_t line = s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device));

@@ -94,7 +94,7 @@ DEVICE_FN int sign_of(int entry) {
 }
 
 #ifdef BOUNDS
-/* Where each cluster begins among the sorted rows. */
+/* Returns where each cluster begins among the sorted rows. */
 __kernel GROUP_OF(128) void assign_bounds(PARAMETERS(assign_bounds)) {
     for (int i = (int)get_global_id(0); i <= rows; i += (int)get_global_size(0)) {
         const int from = i == 0 ? 0 : key[i - 1] + 1, to = i == rows ? k : key[i];
@@ -151,7 +151,7 @@ __kernel GROUP_OF(GROUP) void assign_join(PARAMETERS(assign_join)) {
 #define DOWN (GROUP / ACROSS)
 #define SUMS (2 * COLS + 1) /* s x and s (x - c)^2 of each column, s */
 
-/* What a group has in local memory. */
+/* Holds what a group has in local memory. */
 struct own {
     LOCAL_PTR wide *sums;  /* of each share of each cluster */
     LOCAL_PTR real *tile, *scale; /* rows; their weights */
@@ -240,7 +240,7 @@ __kernel GROUP_OF(GROUP) void assign_own(PARAMETERS(assign_own) LOCAL_PARAMETER(
 #define WIDTH (COLS + 2)
 #define EACH_OF(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 
-/* What a thread has of rows: their clusters, and its column of them. */
+/* Holds what a thread has of rows: their clusters, and its column of them. */
 struct ahead {
     int key[AHEAD];
     real x[AHEAD];

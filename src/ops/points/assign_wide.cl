@@ -71,7 +71,7 @@ __kernel GROUP_OF(GROUP) void wide_centres(PARAMETERS(wide_centres)) {
 #else
 #define ROWS 4 /* that a lane has scores of */
 
-/* What a warp has of its rows: halves; ||x|| and ||x - x'||, scaled. */
+/* Holds what a warp has of its rows: halves; ||x|| and ||x - x'||, scaled. */
 struct rows {
     uint left[ROWS / 2][2 * BLOCKS][4];
     float norm[ROWS], lost[ROWS];

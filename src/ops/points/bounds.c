@@ -20,7 +20,7 @@ static int64_t room_of(const kiln_matrix *X) {
     return X->cols * ki_type_bytes(X->type) / SHARE - OF_ROW;
 }
 
-/* Whether X is such that bounds are worth their memory. */
+/* Returns whether X is such that bounds are worth their memory. */
 static bool there_are(const kiln_matrix *X, int64_t k) {
     if (X->format != KILN_DENSE || ki_is_split(X) || X->rows == 0 || k < 2) return false;
     if (ki_streams_beside(X, X->rows * WORK_OF_ROW)) return false;

@@ -144,7 +144,7 @@ NEVER_INLINE void FN(bounds_group)(const struct FN(bounds) * all, struct FN(near
     for (int r = 0; r < R; r++) found[r] = FN(nearest_of_lanes)(&lanes[r]);
 }
 
-/* What is known of a row's nearest centre, when a group has been seen, too. */
+/* Finds what is known of a row's nearest centre, when a group has been seen, too. */
 static void FN(bounds_take)(const struct FN(bounds) * all, struct FN(doubt) * doubt,
                             const struct FN(nearest) * near, int64_t group) {
     const struct FN(nearest) before = doubt->found;

@@ -1,5 +1,5 @@
-/* What passes over the same X leave behind for the next one: which centre is each row's, what each centre's
- * rows add up to and, on the CPU, how near the other centres can be. */
+/* This header says what passes over the same X leave behind for the next one: which centre is each row's,
+ * what each centre's rows add up to and, on the CPU, how near the other centres can be. */
 #ifndef KI_BOUNDS_H
 #define KI_BOUNDS_H
 
@@ -37,8 +37,8 @@ struct kiln_bounds {
 kiln_status ki_bounds_begin(kiln_bounds *bounds);
 /* Groups of centres that are near each other, when `centres` are known; once. */
 kiln_status ki_bounds_group(kiln_bounds *bounds);
-/* Whether the next pass had better measure all distances, by the bodies that are made for that, and leave no
- * bounds; it is counted. */
+/* Returns whether the next pass had better measure all distances, by the bodies that are made for that, and
+ * leave no bounds; it is counted. */
 bool ki_bounds_pause(kiln_bounds *bounds);
 /* A pass by bounds has measured so many distances; all: because there were no bounds before it. */
 void ki_bounds_count(kiln_bounds *bounds, double measured, bool all);

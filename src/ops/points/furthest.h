@@ -1,4 +1,4 @@
-/* How far the furthest row of each centre is, of what kiln_assign says of the rows. */
+/* This header says how far the furthest row of each centre is, of what kiln_assign says of the rows. */
 #ifndef KI_FURTHEST_H
 #define KI_FURTHEST_H
 

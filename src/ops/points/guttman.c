@@ -40,7 +40,7 @@ done:
     return status;
 }
 
-/* How the pairs are laid out on a GPU. */
+/* Says how the pairs are laid out on a GPU. */
 struct layout {
     int side, strips, components;
     int64_t columns, rows, partial; /* bytes */

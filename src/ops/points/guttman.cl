@@ -142,8 +142,8 @@ DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *sh
     }
 }
 
-/* What a thread adds up down the rows of column j, and leaves of each pair: r in `pull`, of U in `push`.
- * delta_of: the pairs' dissimilarities, NULL if D has them. */
+/* Finds what a thread adds up down the rows of column j, and leaves of each pair: r in `pull`, of U in
+ * `push`. delta_of: the pairs' dissimilarities, NULL if D has them. */
 DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCAL_PTR real *push,
                        LOCAL_PTR const real *y_rows, LOCAL_PTR const real *y_columns, __global const real *D,
                        const real *delta_of, __global const real *weights, long I, long j, long n, long many,

@@ -17,8 +17,8 @@ struct ki_guttman {
     struct ki_offset place;
 };
 
-/* Whether guttman_block.cl serves the step (dissimilarities, few dimensions), and its launches; `points`: of
- * the points' stress, in place of R, U and sums. */
+/* Returns whether guttman_block.cl serves the step (dissimilarities, few dimensions), and its launches;
+ * `points`: of the points' stress, in place of R, U and sums. */
 bool ki_guttman_in_blocks(const struct ki_guttman *pairs, bool points);
 kiln_status ki_guttman_blocks(const struct ki_guttman *pairs, bool points);
 

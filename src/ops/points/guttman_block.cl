@@ -75,7 +75,7 @@
 #endif
 #endif
 
-/* Where a thread's e-th sum of a step lies: W of them side by side, so that one load takes them. */
+/* Says where a thread's e-th sum of a step lies: W of them side by side, so that one load takes them. */
 #define PLACE(e) ((e) / W * (BS * W) + id * W + (e) % W)
 
 /* The column of a thread's k-th pair in a step. */
@@ -155,7 +155,7 @@ DEVICE_FN int first_step(int row, const bool whole, bool diagonal) {
     return !whole && diagonal ? row / ACROSS : 0;
 }
 
-/* Where a walk stands: rows from i on, columns from j on, which are those of a step. */
+/* Says where a walk stands: rows from i on, columns from j on, which are those of a step. */
 struct stand {
     long i, j;
     int step;
@@ -275,7 +275,7 @@ DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spr
     }
 }
 
-/* What the group has of a block's columns. */
+/* Finds what the group has of a block's columns. */
 DEVICE_FN void hand_columns(__global real *to, LOCAL_PTR const real *own, long J, long n) {
     for (int e = (int)get_local_id(0); e < SIDE * COMPONENTS; e += BS) {
         const int column = e % SIDE, component = e / SIDE, within = column % ACROSS;

@@ -9,7 +9,7 @@ enum {
         8 /* at most: rows stay in registers, and products come off half a centre's squared norm */
 };
 
-/* What is known of a row: lane by lane, and then in all. */
+/* Returns what is known of a row: lane by lane, and then in all. */
 struct FN(nearest_lanes) {
     FN(vreal) best, second;
     FN(vmask) index;
@@ -53,8 +53,8 @@ static int64_t FN(assign_terms)(int64_t n) {
     return n <= FN(ASSIGN_DEEP) ? n : FN(ASSIGN_DEEP) + n / FN(ASSIGN_DEEP) + 1;
 }
 
-/* How often ||c||^2 counts among a score's roundings: h is a sum in double, which f64 does not round once but
- * n times; of few columns it is rounded again with each product. */
+/* Returns how often ||c||^2 counts among a score's roundings: h is a sum in double, which f64 does not round
+ * once but n times; of few columns it is rounded again with each product. */
 static double FN(assign_halves)(int64_t n) {
     return (n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1) + (real_bytes == 8 ? (double)n : 0);
 }
@@ -101,8 +101,8 @@ static double FN(assign_distance_wide)(const real *x, const real *y, int64_t n) 
 #define UNIT (real_bytes == 4 ? 0x1p-24 : 0x1p-53)
 #define HUGE_SQUARE (real_bytes == 4 ? 0x1p125 : 0x1p1020)
 
-/* What tells apart scores that are rounded, from the row's squared norm and the entries that a score adds
- * up. */
+/* Returns what tells apart scores that are rounded, from the row's squared norm and the entries that a score
+ * adds up. */
 static double FN(assign_margin)(double square, double best, double entries, double halves) {
     const double norm = sqrt(square), reach = norm + sqrt(fmax(square + 2 * best, 0));
     return 3 * UNIT * ((entries + 3) * norm * reach + halves * reach * reach);
@@ -116,7 +116,7 @@ struct FN(nearest_centres) {
     bool huge;  /* there are squares that the type hardly holds */
 };
 
-/* Whether rounding leaves in doubt which centre is nearest. */
+/* Returns whether rounding leaves in doubt which centre is nearest. */
 static bool FN(assign_doubtful)(const struct FN(nearest_centres) * to, const struct FN(nearest) * found,
                                 double square, double entries) {
     if (to->k == 1) return false;

@@ -1,5 +1,5 @@
-/* What the distances from the nearest centre would add up to with one centre more, for each of several that
- * might be it. */
+/* This header says what the distances from the nearest centre would add up to with one centre more, for each
+ * of several that might be it. */
 #ifndef KI_POTENTIALS_H
 #define KI_POTENTIALS_H
 

@@ -97,7 +97,7 @@ ALWAYS_INLINE void FN(assign_products)(FN(vreal) (*sums)[FN(ASSIGN_ACROSS)], con
         for (int v = 0; v < V; v++) sums[c][v] = add ? sums[c][v] + sum[c][v] : sum[c][v];
 }
 
-/* What a tile of rows has for nearest, when the panel of centres from number `first` on has been seen,
+/* Finds what a tile of rows has for nearest, when the panel of centres from number `first` on has been seen,
  * too. */
 NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *rows, const real *panel,
                                   const real *half, int64_t n, int64_t first) {
@@ -116,7 +116,7 @@ NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *
     }
 }
 
-/* What a tile of rows of n columns, a constant, has for nearest of all centres, which come in panels of
+/* Finds what a tile of rows of n columns, a constant, has for nearest of all centres, which come in panels of
  * FEW_PANEL. Rows and what is known of them stay in registers, and products come off the scores at once;
  * those of a panel take turns, as each waits for the one before it. */
 ALWAYS_INLINE void FN(few_tile)(struct FN(nearest_lanes) * lanes, const real *rows, const real *panels,

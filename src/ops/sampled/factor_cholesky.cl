@@ -38,7 +38,7 @@ struct row {
     real l2;
 };
 
-/* How many entries of the row the tile takes from `first` on. */
+/* Finds how many entries of the row the tile takes from `first` on. */
 DEVICE_FN int lines_from(long first, const struct row *row) {
     return (int)(row->end - first < LINES ? row->end - first : LINES);
 }
@@ -157,8 +157,8 @@ DEVICE_FN void substitute(__global const real *matrix, const struct group *g) {
     }
 }
 
-/* How many times the step r leads to where f is least along it; p is what x left of the right-hand side. The
- * products of no line where `exact`, and then it is once. */
+/* Returns how many times the step r leads to where f is least along it; p is what x left of the right-hand
+ * side. The products of no line where `exact`, and then it is once. */
 DEVICE_FN real length_of(const struct group *g, const struct row *row, bool exact) {
     const int lane = (int)get_local_id(0);
     wide along = 0, curvature = 0;

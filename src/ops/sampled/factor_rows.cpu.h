@@ -194,7 +194,7 @@ static bool FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch, bool pe
     return exact;
 }
 
-/* How many times the step leads to where f is least along it; p is the residual g - H x. */
+/* Returns how many times the step leads to where f is least along it; p is the residual g - H x. */
 static real FN(factor_length)(struct FN(factor_row) * row, const real *step) {
     struct FN(factor_space) *s = &row->s;
     const int64_t pitch = s->pitch, most = row->rows->tile;

@@ -173,7 +173,7 @@ done:
 
 /* --------------------------------------------------------------------------------------------- loss */
 
-/* What the rows have of the loss without their entries. */
+/* Finds what the rows have of the loss without their entries. */
 static kiln_status own_parts(double *loss, const struct ki_factor_rows *rows) {
     const kiln_factor_rows *given = &rows->given;
     const kiln_matrix *A = rows->A;

@@ -35,7 +35,7 @@
 
 #define OWN (R > VS ? R / VS : 1) /* entries that a thread finishes */
 
-/* What the entries of a launch become, and where that goes. */
+/* Holds what the entries of a launch become, and where that goes. */
 struct finish {
     __global const real *value;
     __global real *P;

@@ -58,8 +58,8 @@
 #include "dialect/real_math.h"
 
 #ifdef SAMPLE
-/* Where rows of Y go: from the slice's first number on, rows of k numbers, of which `width` are written; and
- * what vectors have of rows that they share, `width` numbers each. */
+/* Says where rows of Y go: from the slice's first number on, rows of k numbers, of which `width` are written;
+ * and what vectors have of rows that they share, `width` numbers each. */
 struct result {
     __global real *Y, *cut;
     __global const real *Z;
@@ -110,8 +110,8 @@ DEVICE_FN bool end_row(const struct result *to, real *y, const struct place *at,
     return false;
 }
 
-/* What the vectors of a group have of one row. `beyond` is the group's own place: of a row from before it,
- * then of one that goes on. */
+/* Finds what the vectors of a group have of one row. `beyond` is the group's own place: of a row from before
+ * it, then of one that goes on. */
 DEVICE_FN void join_group(const struct result *to, real *y, const struct place *at, bool goes_on,
                           long head_end, const struct shares *shares, __global const start_t *start,
                           __global real *beyond, __global long *cut_row, long vector, int lane) {

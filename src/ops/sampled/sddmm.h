@@ -27,7 +27,7 @@ struct ki_sampled {
     double *sum;                        /* or NULL. On the CPU: of each of KI_SAMPLE_PARTS parts, set to 0 */
 };
 
-/* How a GPU takes the entries: VS threads of BS share a row of a factor, Q pieces of W numbers each, R
+/* Says how a GPU takes the entries: VS threads of BS share a row of a factor, Q pieces of W numbers each, R
  * entries at a time, `width` of the k numbers in a pass over all entries. */
 struct ki_sampled_plan {
     int VS, BS, Q, W, R;
@@ -40,7 +40,7 @@ struct ki_sampled_plan {
     const char *limit;
 };
 
-/* What the launch model goes by. */
+/* Holds what the launch model goes by. */
 struct ki_sampled_shape {
     int64_t rows, cols, nnz, k;
     kiln_type type;

@@ -70,7 +70,7 @@ static void share_out(struct ki_sampled_plan *plan, const struct ki_shares *shar
     plan->more = QUARTERS * shares->count % (plan->groups * vectors);
 }
 
-/* What a product works with, beside its operands. */
+/* Holds what a product works with, beside its operands. */
 struct space {
     const struct ki_shares *shares;
     struct ki_kernel *kernel, *join;

@@ -38,7 +38,7 @@ static bool has_seen(const struct ki_best *best, int64_t column) {
     return low < best->seen_count && best->seen[low] == column;
 }
 
-/* Whether place a is a worse one than b. */
+/* Returns whether place a is a worse one than b. */
 static bool is_worse(const struct ki_best *best, int64_t a, int64_t b) {
     return best->scores[a] < best->scores[b] ||
            (best->scores[a] == best->scores[b] && best->columns[a] > best->columns[b]);

@@ -39,7 +39,7 @@ struct ki_best {
     int64_t seen_count;
 };
 
-/* What the CPU works on. */
+/* Holds what the CPU works on. */
 struct ki_top_work {
     const struct ki_top_products *of;
     kiln_type type;

@@ -25,7 +25,7 @@ enum {
     FEW = 32        /* rows a thread, with which a group is through before a second launch would begin */
 };
 
-/* What the kernels for so many entries are built with. */
+/* Says what the kernels for so many entries are built with. */
 #define REDUCE_DEFINES(entries, kind)                                                                        \
     KI_DEFINES("-DKIND=%d -DGROUP=%d%s", kind, GROUP, (entries) > ki_limits.index32 ? " -DINDEX64" : "")
 

@@ -251,7 +251,7 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
     }
 }
 
-/* Whether a pass interleaves y and w. */
+/* Returns whether a pass interleaves y and w. */
 static bool FN(interleaves)(const struct ki_chain *chain) {
     const int64_t n = chain->X->cols;
     return chain->X->format == KILN_CSR && chain->kind == KI_CHAIN_FUSED && n < FN(INTERLEAVED_MOST) &&

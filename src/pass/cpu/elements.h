@@ -1,4 +1,4 @@
-/* What CPU loops over elements share: large matrices are cut into parts for the threads. */
+/* This header has what CPU loops over elements share: large matrices are cut into parts for the threads. */
 #include "core/size.h"
 #include "core/threads.h"
 

@@ -15,7 +15,7 @@ enum {
     FN(NARROW_Y) = 8             /* columns of y */
 };
 
-/* What all rows of a range share. */
+/* Returns what all rows of a range share. */
 struct FN(narrow) {
     const struct FN(pass) * pass;
     int slot;

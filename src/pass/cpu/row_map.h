@@ -13,8 +13,8 @@ enum {
     FN(BLOCK_ROWS) = 256       /* rows of a block, at most */
 };
 
-/* What one part of the rows has besides w: sums in double, as one over millions of rows in f32 would lose
- * them, and room for the products of a block. */
+/* Returns what one part of the rows has besides w: sums in double, as one over millions of rows in f32 would
+ * lose them, and room for the products of a block. */
 struct FN(tally) {
     _Alignas(64) double value; /* parts do not share cache lines */
     double *sums;              /* k, k products, and k more of FOLD_LOSSES */
@@ -217,7 +217,7 @@ NEVER_INLINE void FN(write_block)(const struct ki_chain *chain, const real *q, i
     for (int64_t i = 0; i < count * chain->k; i++) out[i] = z ? alpha * q[i] + beta * z[i] : alpha * q[i];
 }
 
-/* What multiplies the rows of a TRANSPOSED or SQUARES pass, which is given. */
+/* Finds what multiplies the rows of a TRANSPOSED or SQUARES pass, which is given. */
 NEVER_INLINE void FN(read_block)(const struct ki_chain *chain, real *q, int64_t row, int64_t count) {
     if (chain->y)
         memcpy(q, VALUES(chain->y) + row * chain->k, (size_t)(count * chain->k) * sizeof(real));
@@ -225,12 +225,12 @@ NEVER_INLINE void FN(read_block)(const struct ki_chain *chain, real *q, int64_t 
         for (int64_t i = 0; i < count; i++) q[i] = 1;
 }
 
-/* Whether a pass begins with products of rows with y. */
+/* Returns whether a pass begins with products of rows with y. */
 static bool FN(multiplies)(const struct ki_chain *chain) {
     return chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
 }
 
-/* What comes between the products of rows [row, row + count), where the pass has them in q, and their
+/* Returns what comes between the products of rows [row, row + count), where the pass has them in q, and their
  * scatter; false where there is none. */
 static bool FN(turn_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                            int64_t count) {

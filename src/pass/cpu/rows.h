@@ -1,5 +1,5 @@
-/* Whether rows of a dense X are walked over side by side, so that y and w are loaded once for several, or one
- * after the other.
+/* This header says whether rows of a dense X are walked over side by side, so that y and w are loaded once
+ * for several, or one after the other.
  *
  * Of rows that lie in one page some processors (Zen 3) guess wrong what will be read next where several are
  * read in turns: of 100 columns in f64 13 GB/s, and 19 one after the other. Short rows are side by side all

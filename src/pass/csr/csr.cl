@@ -92,15 +92,15 @@ struct entries {
     real same;
 };
 
-/* What products gather from: columns of y, the first `columns` of which are there; by rank, y of popular
- * columns, and as much of that as is near. */
+/* Holds what products gather from: columns of y, the first `columns` of which are there; by rank, y of
+ * popular columns, and as much of that as is near. */
 struct gathered {
     __global const real *y, *hot;
     LOCAL_PTR real *chip;
     int near, k, first, columns;
 };
 
-/* Where sums go: w, and by rank, w of popular columns, and as much of that as is near. */
+/* Says where sums go: w, and by rank, w of popular columns, and as much of that as is near. */
 struct summed {
     __global real *w, *hot;
     LOCAL_PTR real *chip;
@@ -286,7 +286,7 @@ DEVICE_FN real hot_y(int i, const struct gathered *from) {
 #endif
 }
 
-/* What is on chip at the beginning: no sums, and y of popular columns. */
+/* Finds what is on chip at the beginning: no sums, and y of popular columns. */
 DEVICE_FN void fill_chip(const struct summed *to, const struct gathered *from) {
     for (int i = (int)get_local_id(0); i < to->near * K; i += BS) to->chip[i] = REAL(0.0);
     for (int i = (int)get_local_id(0); i < from->near * K; i += BS) from->chip[i] = hot_y(i, from);

@@ -16,7 +16,7 @@ static int64_t room_of(const struct ki_plan *plan, const struct ki_chain *chain,
     return ki_max(ki_min(chain->X->device->properties.local_max - fixed, bytes), 0) / (plan->K * element);
 }
 
-/* Whether all of w, or of y, would be on chip. */
+/* Returns whether all of w, or of y, would be on chip. */
 static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
     const bool gpu = chain->X->device->properties.is_gpu;
     return chain->X->cols <= room_of(plan, chain, gpu ? ki_limits.chip_bytes : ki_limits.chip_bytes_cpu);
@@ -149,8 +149,8 @@ static double effort(double entries) {
     return 1 + 0.6 / entries + 0.03 * entries;
 }
 
-/* What a plan loses to ki_csr_plan's: by vectors that do not suit the rows, and by too few threads to wait
- * for memory side by side. Smaller vectors have no room for rows that are longer than the mean. */
+/* Returns what a plan loses to ki_csr_plan's: by vectors that do not suit the rows, and by too few threads to
+ * wait for memory side by side. Smaller vectors have no room for rows that are longer than the mean. */
 static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;

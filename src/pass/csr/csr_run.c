@@ -68,7 +68,7 @@ static kiln_status run_rows(struct ki_stage *stage, struct ki_work *work) {
     return ki_stage_run(&only_map, work);
 }
 
-/* What multiplies X^T in the third step: what the rows left, or y itself. */
+/* Returns what multiplies X^T in the third step: what the rows left, or y itself. */
 static struct ki_columns_of factors_of(const struct ki_stage *stage) {
     return stage->factors.handle ? (struct ki_columns_of){&stage->factors, stage->plan.K, 0} : stage->y;
 }

@@ -35,9 +35,9 @@ static void defines_of(char *text, size_t bytes, const struct ki_stage *stage, i
              ki_index_define(stage->chain, A->rows * stage->out.k), map_defines);
 }
 
-/* What the kernel for rows of VS threads is built with. Where a pack has none for so many entries a thread,
- * but one for the most, that one is taken, unless there is so much work that registers which stay empty could
- * cost more than compiling does. */
+/* Finds what the kernel for rows of VS threads is built with. Where a pack has none for so many entries a
+ * thread, but one for the most, that one is taken, unless there is so much work that registers which stay
+ * empty could cost more than compiling does. */
 static void rows_defines(char text[KI_DEFINES_MOST], const struct ki_stage *stage, int VS) {
     enum { FEW = 100000000 };
     const kiln_matrix *X = stage->chain->X;

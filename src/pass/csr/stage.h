@@ -16,8 +16,8 @@ struct ki_csr {
     bool bands;      /* cut into bands of X's rows, which are the columns here */
 };
 
-/* Which entries are multiplied with y, or scattered into w: the others' turn comes elsewhere. Numbers as in
- * csr.cl. */
+/* Says which entries are multiplied with y, or scattered into w: the others' turn comes elsewhere. Numbers as
+ * in csr.cl. */
 enum ki_csr_part { KI_PART_NONE, KI_PART_POPULAR, KI_PART_ALL };
 
 /* Columns of a dense operand, from `first` on, of k. */

@@ -1,4 +1,4 @@
-/* What the predicted times of all dense passes have in common.
+/* This file has what the predicted times of all dense passes have in common.
  *
  * The fused-kernels paper's section 3.3 chooses by occupancy; here every layout that fits gets a predicted
  * bandwidth. A compute unit holds G groups, each of which goes through a step of `tile` bytes in

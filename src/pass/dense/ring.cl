@@ -34,7 +34,7 @@ DEVICE_FN void load_slice(real *x, LOCAL_PTR const real *row, int lane, int n) {
     }
 }
 
-/* What a group works on: every parts-th tile from `part` on. */
+/* Holds what a group works on: every parts-th tile from `part` on. */
 struct tiles {
     __global const real *X;
     LOCAL_PTR real *ring;
@@ -63,7 +63,7 @@ DEVICE_FN long first_row(const struct tiles *t, long i) {
     return (t->part + i * t->parts) * TILE;
 }
 
-/* Where in its place a tile begins, whose first row is `row`. */
+/* Finds where in its place a tile begins, whose first row is `row`. */
 DEVICE_FN int shift_of(const struct tiles *t, long row) {
     return (int)((uint)row * (uint)t->n % BULK_LINE);
 }

@@ -63,7 +63,7 @@
 #define ROOM_BEGIN LOCAL real room[STAGES * R * PITCH] __attribute__((aligned(128)));
 #endif
 
-/* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
+/* Holds what a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
 struct strip {
     __global const real *X;
     long rows, part, parts;
@@ -97,7 +97,7 @@ DEVICE_FN int column_of(int q) {
 }
 
 #ifdef WHOLE_ROWS
-/* Where in its place a row's slice begins. */
+/* Finds where in its place a row's slice begins. */
 DEVICE_FN int shift_of(const struct strip *t, long row) {
     return W == BULK_UNIT ? 0 : (int)((uint)row * (uint)t->n % BULK_LINE);
 }
@@ -268,7 +268,7 @@ DEVICE_FN real sum_of(LOCAL_PTR const real *from, int count, int stride) {
 /* Whole lines of 128 bytes: groups that ask for one step's words hold up the others' stores to their line. */
 #define PLACE_WORDS ((C * V + 15) / 16 * 16)
 
-/* Where the parts of step i of the group's team are. */
+/* Returns where the parts of step i of the group's team are. */
 DEVICE_FN volatile __global ulong *parts_of(const struct strip *t, volatile __global ulong *exchange, int i) {
     return exchange + EXCHANGE_HEAD + (t->part * PLACES + (uint)i % PLACES) * PLACE_WORDS;
 }
@@ -326,7 +326,7 @@ DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global co
 
 /* ------------------------------------------------------------------------------------ the middle step */
 
-/* What a tile waits for before it becomes w. */
+/* Holds what a tile waits for before it becomes w. */
 struct coming {
 #if !PLAIN
     struct row_operands operands[ROWS_A_LANE];

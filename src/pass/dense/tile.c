@@ -21,7 +21,7 @@ enum {
     STAGES_MAX = 8
 };
 
-/* What follows from a plan. */
+/* Holds what follows from a plan. */
 struct tile {
     const struct ki_plan *plan;
     const struct ki_chain *chain;
@@ -155,8 +155,8 @@ static int64_t registers_of(const struct tile *t) {
                                                    : needed; /* 264: none are spilled */
 }
 
-/* Whether a unit has registers for the groups, and each of its quarters for a quarter of a group's warps. A
- * few that are spilled do no harm. */
+/* Returns whether a unit has registers for the groups, and each of its quarters for a quarter of a group's
+ * warps. A few that are spilled do no harm. */
 static bool has_registers(const struct tile *t) {
     const int64_t registers = registers_of(t), all = ki_unit_registers(t->chain), BS = t->plan->BS;
     return registers <= REGISTERS_MAX && registers * BS * t->share <= all &&

@@ -16,7 +16,7 @@
 #if defined(BULK) && defined(TILE)
 #if JOINT
 
-/* What warps leave for each other: a tile's parts and its factors alternate between two places. */
+/* Holds what warps leave for each other: a tile's parts and its factors alternate between two places. */
 struct exchange {
     LOCAL_PTR struct sums (*parts)[SHARERS], *factors;
 #if C > 1
@@ -32,7 +32,7 @@ struct exchange {
 #define TOGETHER                                                                                             \
     ((C + ROUNDS - 1) / ROUNDS) /* groups asked for at once, for as many registers as most workers have */
 
-/* Where the lane's words of the team's first group are, for tile i. */
+/* Returns where the lane's words of the team's first group are, for tile i. */
 DEVICE_FN __global ulong *words_of(const struct exchange *of, int i) {
     return of->words + i % PLACES * (C * GROUP_WORDS) + (int)get_local_id(0) % 32 * PAIR_WORDS;
 }

@@ -27,8 +27,8 @@ void ki_offer(struct ki_offers *offers, const struct ki_plan *plan, int64_t grou
     offers->count++;
 }
 
-/* Whether a kernel that is there is taken, and none is compiled: where the pass takes a tenth longer with it
- * at most, or so little that a thousand passes lose less time than compiling takes. */
+/* Returns whether a kernel that is there is taken, and none is compiled: where the pass takes a tenth longer
+ * with it at most, or so little that a thousand passes lose less time than compiling takes. */
 static bool serves(double seconds, double best) {
     static const double compiling = 0.3, passes = 1000;
     return seconds <= 1.1 * best || (seconds - best) * passes <= compiling;

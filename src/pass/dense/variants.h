@@ -30,8 +30,8 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain);
  * from 30,000 x 1 to 250,000 x 50,000. */
 void ki_offer_general(struct ki_offers *offers);
 
-/* Whether a chain goes through products.cl: one product alone, of more columns of y than a launch of the
- * variants takes. */
+/* Returns whether a chain goes through products.cl: one product alone, of more columns of y than a launch of
+ * the variants takes. */
 bool ki_dense_multiplies(const struct ki_chain *chain);
 /* Such a chain: the result, or, TRANSPOSED, `splits` partial ones, partials[split][k][n], in the device's
  * work space. */
@@ -60,8 +60,8 @@ double ki_log2_of(double power);
 /* Groups of so many registers a thread that a compute unit holds, as far as registers and threads go. */
 int64_t ki_unit_groups(const struct ki_plan *plan, const struct ki_chain *chain, double registers);
 
-/* Whether the device copies in bulk, and groups have all of a unit's on-chip memory: Hopper through CUDA or
- * NVIDIA's OpenCL. */
+/* Returns whether the device copies in bulk, and groups have all of a unit's on-chip memory: Hopper through
+ * CUDA or NVIDIA's OpenCL. */
 static inline bool ki_copies_in_bulk(const struct ki_properties *device) {
     return (device->architecture >= 90 && device->local_max > 0) || device->local_declared > 0;
 }
