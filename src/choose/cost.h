@@ -3,6 +3,7 @@
 #define KI_COST_H
 
 #include "kiln/tune.h"
+#include "core/kernels/cache.h"
 #include "core/matrix.h"
 
 /* Columns of the matrices whose rates are measured. Dense: rows within a vector, rows in the first-level
@@ -23,6 +24,7 @@ struct ki_figures {
     double up, down; /* bytes a second from the host and back; 0 where nothing moves */
     double read;     /* bytes a second of its own memory */
     double dense[KI_DENSE_WIDTHS];   /* bytes of a dense X a second, in a fused pass */
+    struct ki_pace pace;             /* of dense passes, beside an H200 */
     double row;                      /* seconds that a row of a sparse X takes besides its entries */
     double sparse[KI_SPARSE_WIDTHS]; /* entries of a sparse X a second */
     double thin;      /* ... of the widest, with too few entries for tiles (derived/panels_cpu.h) */

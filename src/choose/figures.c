@@ -10,13 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/kernels/cache.h"
 #include "core/seams.h"
+#include "choose/pace.h"
 #include "choose/trial.h"
-
-void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info) {
-    snprintf(owner, KI_FIGURE_OWNER, "%s %s", info->name, info->description);
-}
 
 /* Says which work needs a figure: one for all, or else one for f32 and one for f64. And of which devices it
  * is measured. */
@@ -39,6 +35,8 @@ static const struct figure figures_kept[] = {
     {"dense 5", AT(dense[0]), DENSE, EVERY},
     {"dense 40", AT(dense[1]), DENSE, EVERY},
     {"dense 32768", AT(dense[2]), DENSE, EVERY},
+    {"dense latency", AT(pace.latency), DENSE, GPU},
+    {"dense issue", AT(pace.issue), DENSE, GPU},
     {"row", AT(row), SPARSE, EVERY},
     {"sparse 1024", AT(sparse[0]), SPARSE, EVERY},
     {"sparse 65536", AT(sparse[1]), SPARSE, EVERY},
@@ -135,6 +133,7 @@ static kiln_status measure(struct ki_figures *figures, kiln_device *device, cons
     if (work->trial) {
         TRY(ki_trial_measure(&figures->trial, device, work->type, work->trial));
     } else {
+        if (work->format == KILN_DENSE) TRY(ki_rates_pace(&figures->pace, device, work->type));
         TRY(ki_rates_iteration(&figures->iteration, device, work->type));
         TRY(work->format == KILN_CSR ? ki_rates_sparse(figures, device, work->type)
                                      : ki_rates_dense(figures->dense, device, work->type));

@@ -3,10 +3,7 @@
 #define KI_FIGURES_H
 
 #include "choose/cost.h"
-
-/* Says how a profile calls a device; long enough for its name and description. */
-enum { KI_FIGURE_OWNER = 200 };
-void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info);
+#include "core/kernels/cache.h"
 
 /* Figures that a pass of this work needs, from the profile. *found = false if one is not there: then they are
  * as they were, but for `process`, which is there whenever it has been told. `device` gives the cache folder

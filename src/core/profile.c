@@ -55,6 +55,10 @@ static const char *find_line(const char *text, const char *name) {
     return found;
 }
 
+void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info) {
+    snprintf(owner, KI_FIGURE_OWNER, "%s %s", info->name, info->description);
+}
+
 kiln_status ki_cache_profile_get(bool *found, double *value, kiln_device *device, const char *name) {
     struct ki_cache *cache;
     char *text = NULL;

@@ -46,6 +46,7 @@ set_tests_properties(backends_threads PROPERTIES
   ENVIRONMENT "LD_LIBRARY_PATH=${stubs}/whole;KILN_NVRTC_PATH=;TSAN_OPTIONS=die_after_fork=0")
 add_dependencies(backends_threads stub_whole_cuda stub_whole_nvrtc)
 kiln_test(backends_plans ${CMAKE_CURRENT_LIST_DIR}/plans.c)
+kiln_test(backends_pace ${CMAKE_CURRENT_LIST_DIR}/pace.c)
 kiln_test(backends_dialect ${CMAKE_CURRENT_LIST_DIR}/dialect.c)
 
 # Files that are there but are no libraries.

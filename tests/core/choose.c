@@ -238,6 +238,8 @@ static void recall(void) {
                    {"dense 5 f64", slow.read, fast.read},
                    {"dense 40 f64", slow.read, fast.read},
                    {"dense 32768 f64", slow.read, fast.read},
+                   {"dense latency f64", 0, 1},
+                   {"dense issue f64", 0, 1},
                    {"iteration f64", slow.iteration, fast.iteration}};
     char name[300], owner[KI_FIGURE_OWNER];
     ki_figures_owner(owner, &host->info);

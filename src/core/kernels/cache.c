@@ -126,6 +126,7 @@ kiln_status ki_cache_of(struct ki_cache **cache, kiln_device *device) {
     if (!device->cache) {
         device->cache = ki_alloc(sizeof *device->cache);
         if (!device->cache) return ki_fail_nomem(sizeof *device->cache, "the kernel cache");
+        memset(&device->cache->recalled, 0, sizeof device->cache->recalled);
         ki_cache_open(device->cache);
         if (device->cache->folder < 0)
             warn(device->cache, device, "%s%s%s", device->cache->why, *device->cache->hint ? "; " : "",

@@ -11,6 +11,12 @@
 
 enum { KI_CACHE_PATH = 4096 };
 
+/* A GPU's latencies and instructions take so many times as long as an H200's in dense passes
+ * (pass/dense/pace.h); 0: not known. */
+struct ki_pace {
+    double latency, issue;
+};
+
 struct ki_cache {
     int folder;               /* descriptor, opened once; -1: memory only */
     bool read_only;           /* a write failed: no more are tried */
@@ -19,6 +25,12 @@ struct ki_cache {
     char why[256];            /* memory only: why */
     char hint[128];           /* and how to mend it */
     char path[KI_CACHE_PATH]; /* "" if there is no place for it */
+    /* Figures of the device that dense passes ask for again and again, as the profile had them. */
+    struct {
+        bool known;
+        double read;            /* bytes a second; 0: not known */
+        struct ki_pace pace[2]; /* of f32 and f64 */
+    } recalled;
 };
 
 /* Finds, creates (0700) and opens the folder; on any trouble the cache is memory only and says why. */
@@ -59,6 +71,9 @@ kiln_status ki_cache_drop(kiln_device *device, const char *key, const char *why)
 kiln_status ki_cache_each(struct ki_cache *cache, const kiln_device *device,
                           kiln_status (*take)(void *context, const char *key), void *context);
 
+/* A profile calls a device by its name and description. */
+enum { KI_FIGURE_OWNER = 200 };
+void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info);
 /* Figures measured on this machine, by name ("bandwidth cuda:0 NVIDIA H200"; no tab or newline). *found =
  * false and *value untouched if there is none. */
 kiln_status ki_cache_profile_get(bool *found, double *value, kiln_device *device, const char *name);

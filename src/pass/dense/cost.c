@@ -15,11 +15,12 @@
 #include "pass/dense/hopper.h"
 #include "pass/dense/variants.h"
 
-enum { UNIT_GROUPS = 32, UNIT_LEAST_REGISTERS = 32, LAUNCH_NS = 6000, PARTIALS_RATE = 4000 };
+enum { UNIT_GROUPS = 32, UNIT_LEAST_REGISTERS = 32, LAUNCH_NS = 6000 };
 
-/* Achieved at most of the bandwidth that the device's data sheet promises, and a unit's share where nothing
- * is promised. */
-static const double achieved = 0.945, unit_bandwidth = 33; /* bytes a nanosecond */
+/* Achieved at most of the bandwidth that the device's data sheet promises; a unit's share, in bytes a
+ * nanosecond, where nothing is promised and nothing was measured; and the part of the bandwidth with which
+ * partial sums are written and read. */
+static const double achieved = 0.945, unit_bandwidth = 33, partials_share = 0.879;
 
 #define VALUE(name, value) value,
 #define OF_F64(name, f64, f32) f64,
@@ -57,8 +58,10 @@ double ki_joint_rate(const double *rates, int count, double power, int *least) {
 
 double ki_dense_unit_memory(const kiln_device *device) {
     const struct ki_properties *properties = &device->properties;
-    if (properties->bandwidth <= 0) return unit_bandwidth;
-    return achieved * properties->bandwidth * 1e-9 / properties->compute_units;
+    const double units = properties->compute_units * 1e9;
+    if (properties->bandwidth > 0) return achieved * properties->bandwidth / units;
+    const double read = ki_read_of(device);
+    return read > 0 ? read / units : unit_bandwidth;
 }
 
 int64_t ki_unit_groups(const struct ki_plan *plan, const struct ki_chain *chain, double registers) {
@@ -82,8 +85,10 @@ void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64
     const double bytes = (double)((X->nnz + X->rows) * size);
     const double all = (double)units * rate(&limit, plan, chain, groups);
     candidate->bytes = passes * (int64_t)(bytes + 2 * partials);
+    const double partials_rate = partials_share * (double)units * ki_dense_unit_memory(X->device);
     candidate->seconds = 1e-9 * (double)passes *
-                         (LAUNCH_NS + bytes / all * uneven + partials / PARTIALS_RATE + (sums ? ending : 0));
+                         (LAUNCH_NS + bytes / all * uneven + partials / partials_rate +
+                          (sums ? ki_pace_of(X).latency * ending : 0));
     candidate->occupancy = (double)(groups * plan->BS) / KI_UNIT_THREADS;
     plan->steps = tiles;
     plan->groups = sharers * plan->C;

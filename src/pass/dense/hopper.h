@@ -1,8 +1,9 @@
 /* This header says what the cost model of dense passes (cost.c) takes from measurements on Hopper GPUs (H100,
  * H200): one row a constant, named as in the formulas that use it. Nanoseconds, or numbers without a unit.
  * Fitted to timings of plans on an H200, those of bench/studies, by bench/studies/fit_dense.py; what its
- * files do not reach is of former kernels. GPUs of other families take these, too: bandwidth, units,
- * registers and on-chip memory are their own. */
+ * files do not reach is of former kernels. Bandwidth, units, registers and on-chip memory are those of the
+ * GPU at hand; on one of another family latencies and instructions take so many times as long as was measured
+ * on it (pace.h). */
 #ifndef KI_HOPPER_H
 #define KI_HOPPER_H
 

@@ -50,8 +50,10 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
         warps *
         (c->ring_warp + c->ring_multiply * loads * plan->K + c->ring_busy_load * loads * conflicts +
          c->ring_busy_number * numbers * fmax(numbers / lanes, 1) + c->ring_shuffle * shuffles * words);
-    const double rates[] = {c->ring_memory * ki_dense_unit_memory(chain->X->device), tile * G / step,
-                            tile / busy, tile * G * plan->stages / (c->ring_latency + 2 * step)};
+    const struct ki_pace pace = ki_pace_of(chain->X);
+    const double rates[] = {c->ring_memory * ki_dense_unit_memory(chain->X->device),
+                            tile * G / (pace.latency * step), tile / (pace.issue * busy),
+                            tile * G * plan->stages / (pace.latency * (c->ring_latency + 2 * step))};
     int least;
     const double rate = ki_joint_rate(rates, 4, 4, &least);
     *limit = limits[least];

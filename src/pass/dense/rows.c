@@ -20,15 +20,18 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     /* Vectors of less than a warp read rows apart from each other: lines of 128 bytes that a load touches. */
     const double lines = 32 / (lanes * vector_warps) * fmin(1, (plan->VS == 1 ? 1 : R) * row_bytes / 128);
     /* Part of the tiles' own way counts: a step begins with it. */
-    double step = c->dense_step + c->dense_shuffle * shuffles + c->dense_warp * warps +
-                  c->dense_own * tile * G / unit_memory;
-    if (vector_warps > 1) step += c->dense_barrier * K + c->dense_meeting * numbers * vector_warps;
+    const struct ki_pace pace = ki_pace_of(chain->X);
+    const double meeting =
+        vector_warps > 1 ? c->dense_barrier * K + c->dense_meeting * numbers * vector_warps : 0;
+    const double step =
+        pace.latency * (c->dense_step + c->dense_shuffle * shuffles + c->dense_warp * warps + meeting) +
+        c->dense_own * tile * G / unit_memory;
     /* Several columns may have a v each, which every thread loads for itself. */
     const double weights = K > 1 ? c->dense_weight * numbers : 0;
     /* A thread's own row comes from as many lines either way. */
     const double narrow = plan->VS > 1 ? ki_narrow_loads(plan, chain->X) : 0;
     const double busy =
-        warps *
+        pace.issue * warps *
         (c->dense_multiply * multiplies + c->dense_element * R * load * words + c->dense_number * numbers +
          weights + c->dense_exchange * R * plan->Q * fmax(lines / 4, 1) + c->dense_narrow * narrow);
     /* Rows that are asked for together come in longer pieces of memory. */

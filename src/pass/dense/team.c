@@ -75,7 +75,9 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     const double under_way = tile * G *
                              (alone ? (S - 0.5) / c->team_alone_latency
                                     : fmin((S - plan->lag) / c->team_latency, (plan->lag - 0.8) / exchange));
-    const double rates[] = {memory, tile * G / step, tile / busy, under_way};
+    const struct ki_pace pace = ki_pace_of(chain->X);
+    const double rates[] = {memory, tile * G / (pace.latency * step), tile / (pace.issue * busy),
+                            under_way / pace.latency};
     int least;
     const double rate = ki_joint_rate(rates, 4, 4, &least);
     *limit = limits[least];

@@ -81,10 +81,11 @@ static void team_rates(double *rates, const struct tile *t, double under_way) {
                          411 * (double)(rounds_of(t) - 1);
     rates[0] = 1.25 * t->memory / (1 + 0.03 * parts / bytes);
     rates[1] = c->under_way * under_way;
-    rates[2] = bytes * share / step;
-    rates[3] = bytes / (t->sharers * (c->warp + c->warp_block * blocks));
-    rates[4] = bytes * share * plan->lag / ((plan->lag > 1 ? c->more : c->one) + step);
-    rates[5] = bytes * share / clerk;
+    const struct ki_pace pace = ki_pace_of(t->chain->X);
+    rates[2] = bytes * share / (pace.latency * step);
+    rates[3] = bytes / (pace.issue * t->sharers * (c->warp + c->warp_block * blocks));
+    rates[4] = bytes * share * plan->lag / (pace.latency * ((plan->lag > 1 ? c->more : c->one) + step));
+    rates[5] = bytes * share / (pace.latency * clerk);
 }
 
 static double rate_of(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
@@ -99,8 +100,11 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     const double begin = plan->lag ? c->ahead : joint(&t) ? c->meeting : c->own;
     const double step = begin + c->block * blocks + c->words * plan->Q;
     const double busy = warps * (c->warp + (joint(&t) ? c->shared_block : c->own_block) * blocks);
-    const double under_way = bytes * share * fmax(plan->stages - plan->lag - 1, 0.5) / c->way;
-    double rates[6] = {c->reach * t.memory, under_way, bytes * share / step, bytes / busy};
+    const struct ki_pace pace = ki_pace_of(chain->X);
+    const double under_way =
+        bytes * share * fmax(plan->stages - plan->lag - 1, 0.5) / (pace.latency * c->way);
+    double rates[6] = {c->reach * t.memory, under_way, bytes * share / (pace.latency * step),
+                       bytes / (pace.issue * busy)};
     int least;
     if (plan->C > 1) team_rates(rates, &t, under_way);
     const double rate = fmin(ki_joint_rate(rates, plan->C > 1 ? 6 : 4, 4, &least), t.memory);

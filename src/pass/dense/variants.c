@@ -101,6 +101,8 @@ struct question {
     int64_t rows, cols;
     int type, kind, map, k;
     struct ki_properties device;
+    struct ki_pace pace;
+    double read;
 };
 
 enum { KEPT = 8 };
@@ -121,11 +123,19 @@ static struct question question_of(const struct ki_chain *chain) {
     question.map = ki_chain_maps(chain) ? 1 + (int)chain->map : 0;
     question.k = chain->k;
     memcpy(&question.device, &chain->X->device->properties, sizeof question.device);
+    question.pace = ki_pace_of(chain->X);
+    question.read = ki_read_of(chain->X->device);
     return question;
 }
 
+/* Finds out what of the device plans depend on. */
+static kiln_status settle(kiln_device *device) {
+    const kiln_status status = ki_find_local_declared(device);
+    return status == KILN_OK ? ki_find_pace(device) : status;
+}
+
 kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
-    const kiln_status status = ki_find_local_declared(chain->X->device);
+    const kiln_status status = settle(chain->X->device);
     if (status != KILN_OK) return status;
     const struct question question = question_of(chain);
     for (int i = 0; i < KEPT; i++) /* padding is 0 in both */
@@ -149,7 +159,7 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) 
 
 kiln_status ki_dense_candidates(struct ki_candidate **list, int *count, int *chosen,
                                 const struct ki_chain *chain) {
-    const kiln_status status = ki_find_local_declared(chain->X->device);
+    const kiln_status status = settle(chain->X->device);
     if (status != KILN_OK) return status;
     struct ki_offers made = {.chain = chain, .rows = ki_calloc(LIST_MAX * sizeof *made.rows)};
     if (!made.rows) return ki_fail_nomem(LIST_MAX * sizeof *made.rows, "the candidates");

@@ -4,6 +4,7 @@
 #ifndef KI_VARIANTS_H
 #define KI_VARIANTS_H
 
+#include "pass/dense/pace.h"
 #include "pass/launch.h"
 
 /* A list of candidates being made for a chain. */
@@ -46,7 +47,7 @@ enum { KI_UNIT_THREADS = 2048 }; /* that a compute unit holds */
 typedef double ki_rate(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
                        int64_t groups);
 /* A candidate's cost from that rate: the pass, the last groups' idle time, the partial sums and their end
- * (`ending` nanoseconds), for each K columns. */
+ * (`ending` nanoseconds at an H200's pace), for each K columns. */
 void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64_t groups, ki_rate *rate,
              double ending);
 /* The rate where each of these alone would allow so much: (sum of rates^-power)^(-1/power). *least: which is
