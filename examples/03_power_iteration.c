@@ -14,7 +14,7 @@
 
 enum { PLACES = 20, MOST = 1000 };
 
-/* What a run holds, freed together in whatever state it is. */
+/* Holds what a run holds, freed together in whatever state it is. */
 struct run {
     kiln_device *device;
     kiln_matrix *A, *v, *next;

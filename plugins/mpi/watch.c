@@ -1,7 +1,7 @@
-/* Whether the other processes are there. They stand in a ring: each sends the next one a beat a second, and
- * looks for those of the one before. A process that was killed or stopped sends none, whatever it was doing,
- * and a long computation does not keep this thread from sending: so silence for `limit` seconds ends all
- * processes, with one message, from the one process that has noticed. */
+/* This file says whether the other processes are there. They stand in a ring: each sends the next one a beat
+ * a second, and looks for those of the one before. A process that was killed or stopped sends none, whatever
+ * it was doing, and a long computation does not keep this thread from sending: so silence for `limit` seconds
+ * ends all processes, with one message, from the one process that has noticed. */
 #include "transport.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* What the tests of logistic regression and support vector machines share: labelled random problems, and a
- * referee that computes objective and gradient at a result by plain loops in long double. All objectives are
- * convex, so a gradient of nothing is a proof of the optimum. */
+/* This header has what the tests of logistic regression and support vector machines share: labelled random
+ * problems, and a referee that computes objective and gradient at a result by plain loops in long double. All
+ * objectives are convex, so a gradient of nothing is a proof of the optimum. */
 #ifndef CLASSIFIERS_H
 #define CLASSIFIERS_H
 

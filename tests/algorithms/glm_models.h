@@ -1,5 +1,5 @@
-/* What the tests of generalised linear models share: the models from their definitions in long double, data
- * that suit them, and runs of kiln_glm on host arrays. */
+/* This header has what the tests of generalised linear models share: the models from their definitions in
+ * long double, data that suit them, and runs of kiln_glm on host arrays. */
 #ifndef GLM_MODELS_H
 #define GLM_MODELS_H
 

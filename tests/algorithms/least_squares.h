@@ -1,6 +1,6 @@
-/* What the tests of linear regression share: random problems, a dense reference in long double, and runs of
- * kiln_linreg on host arrays. The reference minimises the same objective by Householder QR of the stacked
- * system
+/* This header has what the tests of linear regression share: random problems, a dense reference in long
+ * double, and runs of kiln_linreg on host arrays. The reference minimises the same objective by Householder
+ * QR of the stacked system
  *
  *   [ sqrt(s) (X 1) ]     [ sqrt(s) y ]
  *   [ sqrt(l2) D  0 ] w = [     0     ]      D = diag(sigma_j) if standardised, else 1

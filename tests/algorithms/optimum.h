@@ -173,8 +173,8 @@ static inline void optimum_solve(struct optimum *o) {
     }
 }
 
-/* Whether the step moves no row that matters by more than a tenth: others have, before and after it, as good
- * as no curvature beside the penalty's and the other rows'. */
+/* Returns whether the step moves no row that matters by more than a tenth: others have, before and after it,
+ * as good as no curvature beside the penalty's and the other rows'. */
 static inline bool optimum_settled(const struct optimum *o) {
     const int n = o->p->n;
     long double before[3], after[3], z[OPTIMUM_SIZE], all = 0;

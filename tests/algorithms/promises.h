@@ -61,8 +61,8 @@ static inline double constant_of(const struct problem *p, const struct question 
     return sum;
 }
 
-/* What the coefficients' and the predictors' rounding may have made of the objective, curvatures of at most
- * 1. */
+/* Returns what the coefficients' and the predictors' rounding may have made of the objective, curvatures of
+ * at most 1. */
 static inline double rounding_of(const struct problem *p, const struct solution *s, kiln_type type) {
     double sum = 0;
     for (int i = 0; i < p->m; i++)
@@ -75,8 +75,8 @@ static inline double rounding_of(const struct problem *p, const struct solution 
     return sum;
 }
 
-/* Whether the run says that it has converged: then the model is as near to the least objective as that
- * promises. */
+/* Returns whether the run says that it has converged: then the model is as near to the least objective as
+ * that promises. */
 static inline bool keeps_its_word(const struct problem *p, const struct question *q, kiln_type type,
                                   const struct solution *s, bool converged, double least, uint64_t seed) {
     const double reached = examine(p, q, s->W, s->b).objective, tolerance = type == KILN_F32 ? 1e-4 : 1e-8,
@@ -91,7 +91,7 @@ static inline bool keeps_its_word(const struct problem *p, const struct question
     return converged;
 }
 
-/* What the optimum is at most. */
+/* Returns what the optimum is at most. */
 static inline double least_of(bool *proved, const struct problem *p, const struct question *asked) {
     if (asked->kind == LOGREG && asked->l1 == 0) return least_objective(proved, p, asked);
     struct question q = *asked;

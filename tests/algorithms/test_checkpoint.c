@@ -22,7 +22,7 @@ static int64_t most(int64_t own) {
 
 static kiln_matrix *X, *counts, *graph, *wide, *targets, *many, *classes, *three, *positive, *tall, *means;
 
-/* What a run ends with. */
+/* Holds what a run ends with. */
 struct outcome {
     double values[VALUES];
     int64_t count;

@@ -7,7 +7,7 @@ static int device_count;
 
 enum { M = 120, N = 3, P = N + 1 };
 
-/* What the definitions say at a fit. */
+/* Holds what the definitions say at a fit. */
 struct figures {
     long double gradient; /* the largest entry, relative to the sum of its terms' magnitudes */
     long double deviance, pearson, log_likelihood, errors[P];

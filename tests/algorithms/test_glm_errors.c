@@ -1,5 +1,5 @@
-/* What kiln_glm refuses, that a refused or failed call leaves its results as they were, and that it survives
- * without memory. */
+/* This file says what kiln_glm refuses, that a refused or failed call leaves its results as they were, and
+ * that it survives without memory. */
 #include "algorithms/refusals.h"
 #include "faults/brutal.h"
 

@@ -1,5 +1,5 @@
-/* What kiln_inference_of refuses, and that it survives without memory. Its numbers are held against
- * statsmodels in python/tests/test_inference.py. */
+/* This file says what kiln_inference_of refuses, and that it survives without memory. Its numbers are held
+ * against statsmodels in python/tests/test_inference.py. */
 #include "algorithms/least_squares.h"
 #include "faults/brutal.h"
 

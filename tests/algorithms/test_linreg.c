@@ -273,11 +273,11 @@ static void a_factor_can_be_cancelled(void **state) {
     (void)done;
 }
 
-/* What rounding alone may make of figures at a solution: m + n + 8 operations at most follow one another in
- * an element of each. Of the
- * relative residual ||D^-1 g|| / ||D^-1 g_0||, D the centred columns' norms and g_0 the gradient at W = 0,
- * the gradient's elements sum_i x_ij r_i; and of the objective r. r / 2 over all targets. With r_i = y_i -
- * x_i. w - b come terms of size |y_i| + |x_i|. |w| + |b|. */
+/* Holds what rounding alone may make of figures at a solution: m + n + 8 operations at most follow one
+ * another in an element of each. Of the relative residual ||D^-1 g|| / ||D^-1 g_0||, D the centred
+ * columns' norms and g_0 the gradient at W = 0, the gradient's elements sum_i x_ij r_i; and of the
+ * objective r. r / 2 over all targets. With r_i = y_i - x_i. w - b come terms of size |y_i| + |x_i|. |w| +
+ * |b|. */
 struct rounding {
     double residual, objective;
 };

@@ -1,5 +1,5 @@
-/* What kiln_logreg and kiln_svm refuse, that a refused or failed call leaves W, b and the report as they
- * were, and that they survive every failing allocation. */
+/* This file says what kiln_logreg and kiln_svm refuse, that a refused or failed call leaves W, b and the
+ * report as they were, and that they survive every failing allocation. */
 #include "algorithms/classifiers.h"
 #include "algorithms/refusals.h"
 #include "faults/brutal.h"

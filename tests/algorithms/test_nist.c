@@ -48,8 +48,8 @@ static const double longley_y[] = {60323, 61122, 60171, 61187, 63221, 63639, 649
 static const double wampler2_y[] = {1,        1.11111,  1.24992,  1.42753,  1.65984,  1.96875,  2.38336,
                                     2.94117,  3.68928,  4.68559,  6,        7.71561,  9.92992,  12.75603,
                                     16.32384, 20.78125, 26.29536, 33.05367, 41.26528, 51.16209, 63};
-/* What Wampler3, 4 and 5 add to Wampler1, 1, 100 and 10000 times: orthogonal to all polynomials of degree
- * 5. */
+/* Says what Wampler3, 4 and 5 add to Wampler1, 1, 100 and 10000 times: orthogonal to all polynomials of
+ * degree 5. */
 static const double wampler_noise[] = {759,   -2048, 2048,  -2048, 2523,  -2048, 2048,
                                        -2048, 1838,  -2048, 2048,  -2048, 1838,  -2048,
                                        2048,  -2048, 2523,  -2048, 2048,  -2048, 759};

@@ -91,14 +91,14 @@ static const struct setting {
     {"svm", 1, true, false, true, {.svm = {.regression = 1, .epsilon = 0.1}}, "newton", true},
 };
 
-/* Whether y is one of two classes, which are counts and shares too. */
+/* Returns whether y is one of two classes, which are counts and shares too. */
 static bool has_classes(const struct setting *s) {
     if (strcmp(s->algorithm, "glm") == 0) return s->options.glm.family != 0;
     return strcmp(s->algorithm, "logreg") == 0 ||
            (strcmp(s->algorithm, "svm") == 0 && !s->options.svm.regression);
 }
 
-/* What the callback compares with. */
+/* Holds what the callback compares with. */
 struct comparison {
     const struct setting *setting;
     const struct sample *sample;

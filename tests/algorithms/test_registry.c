@@ -254,7 +254,7 @@ static void told_solvers_are_taken(void **state) {
     for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
 }
 
-/* How many a letter of a tensor's rule stands for, when `empty` stands for none. */
+/* Returns how many a letter of a tensor's rule stands for, when `empty` stands for none. */
 static int64_t length_of(char letter, char empty) {
     return letter == empty ? 0 : letter >= '0' && letter <= '9' ? letter - '0' : 2;
 }

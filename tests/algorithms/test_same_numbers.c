@@ -12,7 +12,7 @@
 
 enum { ROWS = 6007, COLS = 61, CLASSES = 3 };
 
-/* What a trainer learns from; y is its kind of target. */
+/* Says what a trainer learns from; y is its kind of target. */
 enum target { NUMBERS, TWO_CLASSES, THREE_CLASSES, COUNTS, TARGETS };
 
 struct start {

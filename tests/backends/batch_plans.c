@@ -1,5 +1,5 @@
-/* What the launch model says of the sums of a batch on an H200 that is not here, for fit_batch.py: it reads
- * lines and answers on stdout.
+/* This file says what the launch model says of the sums of a batch on an H200 that is not here, for
+ * fit_batch.py: it reads lines and answers on stdout.
  *   shape COUNT LENGTH f32|f64         a line a plan, "WAY VS load parts together groups seconds chosen",
  *                                      then "."
  * and the lines of constants.h about those of ops/batch/batch.h. */

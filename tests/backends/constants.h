@@ -1,5 +1,5 @@
-/* What kiln_batch_plans and kiln_dense_plans have in common: lines on stdin about a GPU that is not here,
- * answers on stdout.
+/* This header has what kiln_batch_plans and kiln_dense_plans have in common: lines on stdin about a GPU that
+ * is not here, answers on stdout.
  *   set I VALUE                        the constant that is the I-th in `constants`
  *   constants                          a line a constant, "NAME VALUE", then "."
  * and lines of the model's own. */

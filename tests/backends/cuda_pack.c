@@ -55,7 +55,7 @@ static void make(const char *architectures, int64_t expected) {
     make_of(programs, architectures, expected);
 }
 
-/* What a process saw that asked for a kernel. */
+/* Holds what a process saw that asked for a kernel. */
 struct seen {
     kiln_status opened, got;
     int64_t built, cached;
@@ -258,7 +258,7 @@ static int64_t built_for(kiln_device *device, kiln_type type, int64_t cols, bool
     return good ? after.kernels_built - before.kernels_built : -1;
 }
 
-/* Whether the plan of a pass over rows that are not there is one of a pack. */
+/* Returns whether the plan of a pass over rows that are not there is one of a pack. */
 static bool packed_plan(kiln_device *device, int64_t rows, int64_t cols, int k) {
     kiln_matrix X = {.device = device, .type = KILN_F32, .format = KILN_DENSE, .rows = rows, .cols = cols};
     const struct ki_chain chain = {.kind = KI_CHAIN_FUSED, .alpha = 1, .k = k, .X = &X};

@@ -1,5 +1,5 @@
-/* What a C++ compiler must be told to read CUDA kernels, for a check of their syntax and types where there is
- * no NVRTC. */
+/* This header says what a C++ compiler must be told to read CUDA kernels, for a check of their syntax and
+ * types where there is no NVRTC. */
 #define __global__
 #define __device__
 #define __shared__ thread_local

@@ -1,5 +1,5 @@
-/* What the cost model says of dense passes on a GPU that is not here, for fit_dense.py: it reads lines and
- * answers on stdout.
+/* This file says what the cost model says of dense passes on a GPU that is not here, for fit_dense.py: it
+ * reads lines and answers on stdout.
  *   gpu cuda|opencl                    an H200 as CUDA (at first) or NVIDIA's OpenCL describes it
  *   shape ROWS COLS f32|f64 K          a line a plan, "VARIANT VS BS load R K C stages lag groups seconds
  *                                      chosen limit", then "."

@@ -1,5 +1,5 @@
-/* What is said when a vendor's library is not there or lacks something. The environment of the test makes the
- * case and names it: one process can load each library only once. */
+/* This file says what is said when a vendor's library is not there or lacks something. The environment of the
+ * test makes the case and names it: one process can load each library only once. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

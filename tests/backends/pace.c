@@ -1,6 +1,6 @@
-/* How dense passes go on a GPU beside an H200 (choose/pace.h): what was measured is found again, by the fit
- * and in the profile, and the model's times follow it. The GPUs are not here: an H200 and an H100 as CUDA
- * describes them, and a small one that is made up. What runs, runs through PoCL. */
+/* This file says how dense passes go on a GPU beside an H200 (choose/pace.h): what was measured is found
+ * again, by the fit and in the profile, and the model's times follow it. The GPUs are not here: an H200 and
+ * an H100 as CUDA describes them, and a small one that is made up. What runs, runs through PoCL. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>

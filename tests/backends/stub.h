@@ -1,5 +1,5 @@
-/* What a stub library of a vendor's API lets a test control: the fail_at-th call from now (1 = the next)
- * returns `code`, and so do all later ones if `sticky`. */
+/* This header says what a stub library of a vendor's API lets a test control: the fail_at-th call from now (1
+ * = the next) returns `code`, and so do all later ones if `sticky`. */
 #ifndef STUB_H
 #define STUB_H
 

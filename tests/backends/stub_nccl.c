@@ -35,7 +35,7 @@ enum {
     ROOM = 1 << 18 /* bytes of one collective between processes */
 };
 
-/* What processes share. */
+/* Holds what processes share. */
 struct meeting {
     _Atomic int arrived;
     struct {

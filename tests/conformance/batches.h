@@ -1,5 +1,5 @@
-/* What the cases of batches share: where the vectors lie (struct problem's family), and where their elements
- * are. */
+/* This header has what the cases of batches share: where the vectors lie (struct problem's family), and where
+ * their elements are. */
 #ifndef CONFORMANCE_BATCHES_H
 #define CONFORMANCE_BATCHES_H
 

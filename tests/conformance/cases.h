@@ -1,4 +1,4 @@
-/* What an operation's case file provides, and what it gets to work with.
+/* This header says what an operation's case file provides, and what it gets to work with.
  *
  * cases/<op>.c describes an operation once: the problems worth trying, how operands are made for one, the
  * call, its reference (in the file itself, or in reference.h where several need it), what it must refuse, and
@@ -118,7 +118,7 @@ struct work {
         scalars[MOST_COLUMNS + 1]; /* results of operations that return numbers; the last one is a canary */
 };
 
-/* What an operation may have computed, each with an expectation of its own. */
+/* Says what an operation may have computed, each with an expectation of its own. */
 enum result { RESULT_W, RESULT_SUMS, RESULT_CURVATURE, RESULT_SCALARS, RESULTS };
 /* NULL for the scalars. */
 struct operand *work_result(struct work *work, enum result result);

@@ -1,5 +1,5 @@
-/* What the cases of the losses share: problems over kinds, families and links, targets that a loss accepts,
- * and predictors that its link accepts. */
+/* This header has what the cases of the losses share: problems over kinds, families and links, targets that a
+ * loss accepts, and predictors that its link accepts. */
 #ifndef CONFORMANCE_LOSSES_H
 #define CONFORMANCE_LOSSES_H
 

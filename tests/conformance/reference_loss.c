@@ -185,7 +185,7 @@ static struct row_loss loss_at(const struct host_loss *l, long double y, long do
                              terms(sign * slack, slack > 0 ? size : 0), terms(slack > 0, 0)};
 }
 
-/* What delta does to f, and rounding on top: the largest error of a correct row. */
+/* Returns what delta does to f, and rounding on top: the largest error of a correct row. */
 static long double error_of(struct terms at, struct terms below, struct terms above, double rounding) {
     return fmaxl(fabsl(below.f - at.f), fabsl(above.f - at.f)) + rounding * at.size;
 }

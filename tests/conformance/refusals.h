@@ -1,5 +1,5 @@
-/* What the cases' refusals are made of: operands of the right shapes, and some that are wrong in one
- * thing. */
+/* This header says what the cases' refusals are made of: operands of the right shapes, and some that are
+ * wrong in one thing. */
 #ifndef CONFORMANCE_REFUSALS_H
 #define CONFORMANCE_REFUSALS_H
 

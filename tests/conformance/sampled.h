@@ -1,4 +1,4 @@
-/* What the cases of sampled products share: problems, operands and the entries' reference. */
+/* This header has what the cases of sampled products share: problems, operands and the entries' reference. */
 #ifndef CONFORMANCE_SAMPLED_H
 #define CONFORMANCE_SAMPLED_H
 

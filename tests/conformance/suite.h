@@ -12,7 +12,7 @@ struct options {
 };
 /* False: it was said on standard error what is wrong with the command line. */
 bool parse_options(struct options *options, int argc, char **argv);
-/* Whether something of that name was asked for; an option that was not given is for all. */
+/* Returns whether something of that name was asked for; an option that was not given is for all. */
 bool wanted(const char *option, const char *name);
 
 /* A device's line in the closing table, and a case that it counts, told if it failed: what, and why. */

@@ -5,7 +5,7 @@
 #include "backends/check.h"
 #include "ops/sampled/half.h"
 
-/* What 16 bits mean, by their parts. */
+/* Returns what 16 bits mean, by their parts. */
 static double value_of(int half, int digits, int bias) {
     const int most = 2 * bias + 1, exponent = half >> digits & most, units = half & ((1 << digits) - 1);
     if (exponent == most) return units ? (double)NAN : (double)INFINITY;

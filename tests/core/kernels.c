@@ -128,7 +128,7 @@ static void source_names_its_parts(void **state) {
     ki_free(source);
 }
 
-/* What follows the last line that includes something. */
+/* Returns what follows the last line that includes something. */
 static const char *own_end(const char *text) {
     for (const char *next = text; (next = strstr(next, "#include \"dialect/")); next++)
         text = strchr(next, '\n') + 1;

@@ -48,8 +48,8 @@ bool brutal_files_stop(void); /* whether one happened */
 /* Whether one hit a call whose failure can lose something: not so the closing of a file opened for reading,
  * and the opening of a folder that may be written but not read, which then cannot be synchronised. */
 bool brutal_files_mattered(void);
-/* Whether a file was renamed over another before fsync had put it on the disk: a power cut may then leave
- * neither. */
+/* Returns whether a file was renamed over another before fsync had put it on the disk: a power cut may then
+ * leave neither. */
 bool brutal_files_torn_by_power(void);
 /* Files whose path begins so are spared, and not counted. NULL: none are. */
 void brutal_files_spare(const char *prefix);

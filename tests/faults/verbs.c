@@ -1,7 +1,7 @@
-/* What the verbs do in C, from a file to predictions of a model that was saved and loaded, with each
- * allocation failing in turn, once and with all after it: the call says KILN_ERR_NOMEM and frees what it
- * has, or does without, and then all is right. Never a good model counts as damaged, and what stands under
- * a model's name is whole. */
+/* This file says what the verbs do in C, from a file to predictions of a model that was saved and loaded,
+ * with each allocation failing in turn, once and with all after it: the call says KILN_ERR_NOMEM and frees
+ * what it has, or does without, and then all is right. Never a good model counts as damaged, and what stands
+ * under a model's name is whole. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 
 enum { ROWS = 24, COLS = 3, FACTORS = 2 };
 
-/* What a verb leaves: some numbers that must not depend on a failure that was survived. */
+/* Holds what a verb leaves: some numbers that must not depend on a failure that was survived. */
 struct found {
     double numbers[64];
     int count;
@@ -325,7 +325,7 @@ static void check_file(void) {
     assert_int_equal(unlink(model_path()), 0);
 }
 
-/* Whether the allocation was reached. */
+/* Returns whether the allocation was reached. */
 static bool one_failure(run_of_verb *run, const char *name, long n, bool persistent,
                         const struct found *good) {
     struct found found;

@@ -8,7 +8,7 @@
 
 enum { PARTS = 2, COLUMNS = 1500, ROWS = 60 };
 
-/* What all tell, by rank; that of the others has been gathered before a reader comes. */
+/* Holds what all tell, by rank; that of the others has been gathered before a reader comes. */
 static struct {
     int rank;
     struct ki_bytes told[PARTS];

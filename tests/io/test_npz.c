@@ -95,7 +95,7 @@ static void add_array(struct archive *archive, const char *name, const char *des
     add_member(archive, name, text, 10 + (size_t)length + size);
 }
 
-/* What a matrix's members say; n = number of elements, -1 = the member is missing. */
+/* Holds what a matrix's members say; n = number of elements, -1 = the member is missing. */
 struct parts {
     const char *format;
     int64_t shape[3], indptr[8], indices[8];

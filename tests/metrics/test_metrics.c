@@ -64,7 +64,7 @@ static int highest_first(const void *a, const void *b) {
     return (left < right) - (left > right);
 }
 
-/* Of scores at stride `k`; rows are of the class where is[i]. */
+/* This is of scores at stride `k`; rows are of the class where is[i]. */
 static long double area(const double *scores, int k, const bool *is, const double *weights, int64_t count) {
     struct by_score *rows = calloc((size_t)count + 1, sizeof *rows);
     long double above = 0, pairs = 0, others = 0;

@@ -11,7 +11,7 @@ static const char *const names[] = {"opencl", "opencl*2", "cuda"};
 
 /* ---------------------------------------------------------------------------------------------- values */
 
-/* How a column is made of uniform numbers u. */
+/* Says how a column is made of uniform numbers u. */
 enum values { SMOOTH, TIED, EQUAL, EXTREME, INFINITE, HOLES, FAR };
 
 static double value_of(enum values values, double u, int64_t e) {

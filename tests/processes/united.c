@@ -87,7 +87,7 @@ static bool moves(enum ki_way way, kiln_type type, int count, int lacking) {
     return status == KILN_OK && right;
 }
 
-/* Whether that went by NCCL: three calls of it, between its group's begin and end. */
+/* Returns whether that went by NCCL: three calls of it, between its group's begin and end. */
 static bool by_nccl(enum ki_way way, kiln_type type, int count, int lacking) {
     const int before = nccl->calls;
     CHECK(moves(way, type, count, lacking));

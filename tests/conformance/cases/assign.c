@@ -57,8 +57,8 @@ static kiln_status make_weights(struct work *work) {
     return operand_upload(work, &work->weights);
 }
 
-/* What all numbers are away from zero: a time stamp among them leaves f64 nothing of a product's difference
- * from another. */
+/* Returns what all numbers are away from zero: a time stamp among them leaves f64 nothing of a product's
+ * difference from another. */
 static double offset_of(const struct work *work) {
     return !(work->problem->flags & WITH_OFFSET) ? 0 : work->type == KILN_F32 ? 3000 : 1e8;
 }

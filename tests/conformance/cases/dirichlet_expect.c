@@ -22,7 +22,7 @@ static void list(struct problem_list *list) {
                                                    .alpha = sizes[s]});
 }
 
-/* What the call needs beside y, v and z. */
+/* Holds what the call needs beside y, v and z. */
 struct own {
     kiln_matrix *scale, *G;
 };

@@ -1,6 +1,6 @@
-/* What kiln_device_options.deterministic promises of the CPU: the same bits with any number of threads.
- * Shapes are large enough for several parts, one has so many columns that a copy of w for each part is not
- * small beside X, and one so many that threads share rows. */
+/* This file says what kiln_device_options.deterministic promises of the CPU: the same bits with any number of
+ * threads. Shapes are large enough for several parts, one has so many columns that a copy of w for each part
+ * is not small beside X, and one so many that threads share rows. */
 #include <stdlib.h>
 #include <string.h>
 

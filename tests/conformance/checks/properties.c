@@ -1,6 +1,6 @@
-/* What must hold between results whatever the reference says: w = X^T (v .* (X y)) is linear in y, does not
- * care about the order of rows, and is the sum of what two blocks of rows give, on which several devices will
- * rely. */
+/* This file says what must hold between results whatever the reference says: w = X^T (v .* (X y)) is linear
+ * in y, does not care about the order of rows, and is the sum of what two blocks of rows give, on which
+ * several devices will rely. */
 #include <stdlib.h>
 #include <string.h>
 

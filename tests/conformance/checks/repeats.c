@@ -1,6 +1,6 @@
-/* What kiln_device_options.deterministic promises of every device: twenty runs (three where a processor
- * stands in for a GPU and takes long), of which the later ones use what was derived from X in the earlier,
- * give the same bits; and they are right. */
+/* This file says what kiln_device_options.deterministic promises of every device: twenty runs (three where a
+ * processor stands in for a GPU and takes long), of which the later ones use what was derived from X in the
+ * earlier, give the same bits; and they are right. */
 #include <stdlib.h>
 #include <string.h>
 
