@@ -1,4 +1,5 @@
 /* Metrics of predictions: what is asked for, and what comes of the sums and ranks. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ struct kiln_metrics {
 };
 
 static void add(kiln_metrics *metrics, const char *name, double value) {
+    assert(metrics->count < METRICS_MOST);
     metrics->list[metrics->count].name = name;
     metrics->list[metrics->count++].value = value;
 }

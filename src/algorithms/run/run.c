@@ -1,6 +1,8 @@
 /* This file says what every method that takes steps does beside its mathematics. */
 #include "algorithms/run/run.h"
 
+#include <assert.h>
+
 kiln_status ki_run_open(struct ki_run *run, const struct ki_algorithm *algorithm, void *own,
                         const void *given, const struct ki_layout *layout, const kiln_control *control,
                         kiln_report *to) {
@@ -107,6 +109,7 @@ static int whole_state(struct ki_state whole[KI_RUN_PARTS], struct ki_run *run) 
         {"problem.objective", .reals = &run->objective},
         {"problem.residual", .reals = &run->residual}};
     const int own = parts_of(run), problems = run->problems > 0 ? (int)(sizeof problem / sizeof *problem) : 0;
+    assert(own + problems + run->outer_parts <= KI_RUN_PARTS);
     if (own > 0) memcpy(whole, run->state, (size_t)own * sizeof *whole);
     if (problems > 0) memcpy(whole + own, problem, sizeof problem);
     if (run->outer_parts > 0)
