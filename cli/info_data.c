@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/codes.h>
+
 #include "info.h"
 #include "progress.h"
 
@@ -244,13 +246,29 @@ static void put_features(struct result *result, const kiln_data *data) {
     if (shown < cols) PUT(result, NULL, COUNT(cols - shown), .before = ", and ", .after = " more");
 }
 
+/* What X takes as it is kept, and would take with all of its numbers in f64. */
+static void put_storage(struct result *result, const kiln_matrix *X, const kiln_storage *storage) {
+    const double dense = 8 * (double)kiln_matrix_rows(X) * (double)kiln_matrix_cols(X);
+    const bool codes = storage->categories > 0;
+    PUT(result, "stored_bytes", COUNT(storage->bytes), .label = "takes",
+        .shown = result_words(result, "%s", text_bytes((double)storage->bytes)));
+    PUT(result, "stored_numbers", COUNT(storage->numbers), .before = codes ? ", " : NULL,
+        .shown = result_words(result, "%s of numbers", text_plural(storage->numbers, "column")));
+    PUT(result, "stored_categories", COUNT(storage->categories), .before = codes ? " and " : NULL,
+        .shown = result_words(result, "%s of codes", text_plural(storage->categories, "column")));
+    PUT(result, "dense_bytes", NUMBER(dense), .before = "; dense in f64 ",
+        .shown = result_words(result, "%s", text_bytes(dense)));
+}
+
 static int tell(struct run *run, const char *path, const struct described *d) {
     const kiln_matrix *X = kiln_data_X(d->data);
+    kiln_storage storage = {.size = sizeof storage};
     const bool sparse = kiln_matrix_format(X) == KILN_CSR;
     const double density =
         (double)kiln_matrix_nnz(X) / ((double)kiln_matrix_rows(X) * (double)kiln_matrix_cols(X));
     const double bytes = (double)kiln_data_bytes(d->data), speed = bytes / fmax(run->seconds.read, 1e-6);
     struct result result;
+    if (kiln_matrix_get_storage(&storage, X) != KILN_OK) return fail_library(WORKING);
     result_begin(&result);
     result.margin = 13;
     run_put(&result, run, "kiln.info/1");
@@ -265,6 +283,7 @@ static int tell(struct run *run, const char *path, const struct described *d) {
     PUT(&result, "nnz", COUNT(kiln_matrix_nnz(X)), .label = sparse ? "entries" : NULL);
     if (sparse) PUT(&result, NULL, NUMBER(100 * density), .before = ", density ", .after = " %");
     PUT(&result, "density", NUMBER(density));
+    put_storage(&result, X, &storage);
     put_features(&result, d->data);
     info_put_columns(&result, d->data);
     put_lengths(&result, d);

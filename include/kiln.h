@@ -1,9 +1,9 @@
 /* Kiln: machine learning on large sparse and dense data, limited by memory bandwidth and nothing else.
  *
  * This header brings all of the stable interface; read in the order of its includes. Each operation's comment
- * gives its formula, shapes, errors, cost, determinism and source. kiln/half.h, for factors of half
- * precision, and kiln/mpi.h, for programs that use MPI, are apart; kiln/tune.h, for plans and figures, is
- * apart and not stable.
+ * gives its formula, shapes, errors, cost, determinism and source. kiln/codes.h, for categories as codes,
+ * kiln/half.h, for factors of half precision, and kiln/mpi.h, for programs that use MPI, are apart;
+ * kiln/tune.h, for plans and figures, is apart and not stable.
  *
  * Conventions
  *   - The destination comes first, then the operands in formula order. Matrices are upper case.

@@ -40,7 +40,8 @@ def declarations(compiler: str, include: pathlib.Path) -> str:
         for name in ("stddef.h", "stdint.h"):
             pathlib.Path(folder, name).touch()
         source = pathlib.Path(folder, "all.c")
-        source.write_text('#include "kiln.h"\n#include "kiln/half.h"\n#include "kiln/tune.h"\n')
+        source.write_text("".join(f'#include "{name}"\n' for name in
+                                  ("kiln.h", "kiln/codes.h", "kiln/half.h", "kiln/tune.h")))
         text = subprocess.check_output(
             # Not GNU C, so that KILN_API is empty
             [compiler, "-E", "-P", "-nostdinc", "-U__GNUC__", f"-I{folder}", f"-I{include}", str(source)],

@@ -124,8 +124,8 @@ def write(include: pathlib.Path, stage: pathlib.Path) -> None:
     order = re.findall(r'#include "kiln/(\w+)\.h"', (include / "kiln.h").read_text())
     order += sorted(set(headers) - set(order))
     index = ["# The C interface", "",
-             "`#include <kiln.h>` declares everything but what is in `kiln/half.h` and `kiln/tune.h`. Link "
-             "with `-lkiln`:", "", "    cc program.c $(pkg-config --cflags --libs kiln)", "",
+             "`#include <kiln.h>` declares everything but what is in `kiln/codes.h`, `kiln/half.h` and "
+             "`kiln/tune.h`. Link with `-lkiln`:", "", "    cc program.c $(pkg-config --cflags --libs kiln)", "",
              "[C in five minutes](tutorial-c.md) has a program that trains a model.", ""]
     for stem in order:
         (stage / f"c-{stem}.md").write_text(page(stem, headers[stem], pages))

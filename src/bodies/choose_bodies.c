@@ -25,7 +25,8 @@ const struct ki_bodies *ki_bodies(const kiln_matrix *A) {
 
 enum ki_isa ki_chain_isa(const struct ki_chain *chain) {
     const kiln_device *device = chain->X->device;
-    const bool single = chain->X->format == KILN_CSR && chain->k == 1 && chain->map == KI_ROW_SCALE;
+    const bool entries = chain->X->format == KILN_CSR && !chain->X->codes;
+    const bool single = entries && chain->k == 1 && chain->map == KI_ROW_SCALE;
     const bool apart = single && device->isa == KI_ISA_AVX512 && !device->properties.gathers;
     return apart ? KI_ISA_AVX2 : device->isa;
 }

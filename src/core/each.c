@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/group.h"
 #include "core/home.h"
+#include "core/matrix.h"
 #include "core/processes.h"
 
 bool ki_in_processes(const kiln_matrix *X) {
@@ -45,6 +46,8 @@ kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64
     const int64_t element = ki_type_bytes(A->type);
     if (A->here) return ki_matrix_fail_away(A);
     if (ki_is_away(A)) return bring_away(A, to, first, count);
+    const kiln_status expanded = ki_matrix_expand(A);
+    if (expanded != KILN_OK) return expanded;
     if (ki_matrix_resident(A))
         return ki_device_download(A->device, to, &A->values, first * element, count * element);
     if (!A->host[KI_VALUES]) return ki_matrix_read(to, A, KI_VALUES, first, count);

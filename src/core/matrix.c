@@ -1,5 +1,6 @@
 /* Making, copying and reading matrices. Input arrays are checked here once, so that operations can trust
  * them. */
+#include "core/codes/codes.h"
 #include "core/file.h"
 #include "core/home.h"
 #include "core/matrix.h"
@@ -10,7 +11,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 
-static kiln_status check_shape(const kiln_device *device, kiln_type type, int64_t rows, int64_t cols) {
+kiln_status ki_check_shape(const kiln_device *device, kiln_type type, int64_t rows, int64_t cols) {
     if (!device) return ki_fail(KILN_ERR_ARGUMENT, "device is NULL");
     if (type != KILN_F32 && type != KILN_F64)
         return ki_fail(KILN_ERR_ARGUMENT, "type is %d, but must be KILN_F32 or KILN_F64", (int)type);
@@ -26,7 +27,7 @@ static kiln_status check_shape(const kiln_device *device, kiln_type type, int64_
 
 kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
                             int64_t rows, int64_t cols) {
-    kiln_status status = check_shape(device, type, rows, cols);
+    kiln_status status = ki_check_shape(device, type, rows, cols);
     if (status != KILN_OK) return status;
     kiln_matrix *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "a matrix");
@@ -175,6 +176,10 @@ void ki_matrix_clear(kiln_matrix *A) {
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
         if (!(A->lent_buffers & 1u << part)) ki_device_release(A->device, ki_matrix_part(A, part));
     ki_matrix_drop_host(A);
+    if (A->codes)
+        ki_memory_count(A->device, ki_matrix_bytes(A->codes->numbers) - ki_codes_bytes(A->codes, A->rows));
+    ki_codes_free(A->codes);
+    A->codes = NULL;
     drop_filled(A);
     return_lent(A->lender);
     ki_memory_leave(A);
@@ -258,7 +263,7 @@ kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type
     void *own_values = NULL;
     kiln_status status;
     int64_t bytes = 0;
-    TRY(check_shape(device, type, rows, cols));
+    TRY(ki_check_shape(device, type, rows, cols));
     TRY(ki_csr_check_starts(row_start, rows));
     int64_t nnz = row_start[rows];
     if (nnz > 0 && !col) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_csr: col is NULL");
@@ -367,6 +372,11 @@ static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     if (A->here) return A->device->processes->fetch(to, A, part);
     const kiln_status status = ki_matrix_home(A);
     if (status != KILN_OK) return status;
+    if (A->codes) {
+        ki_codes_entries(part == KI_ROW_START ? to : NULL, part == KI_COL ? to : NULL,
+                         part == KI_VALUES ? to : NULL, A);
+        return KILN_OK;
+    }
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))
@@ -389,6 +399,8 @@ kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
     const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
     drop_filled(A);
     if (A->here) return A->device->processes->store(A, values);
+    const kiln_status expanded = ki_matrix_expand(A);
+    if (expanded != KILN_OK) return expanded;
     A->given = true;
     ki_slots_drop(A);
     if (!ki_matrix_resident(A)) {

@@ -9,6 +9,7 @@
 enum { KI_VALUES, KI_ROW_START, KI_COL, KI_PARTS };
 
 struct ki_file;
+struct ki_codes;
 
 /* Whoever lent memory to a matrix and to those that share it: told once, when the last of them is gone. */
 struct ki_lender {
@@ -30,12 +31,13 @@ struct kiln_matrix {
      * and no values; row_start and col above are its buffers then, as long as this matrix is on the device.
      * NULL: they are its own. */
     kiln_matrix *structure;
-    int users;             /* of a hidden matrix; 0 = this is a matrix like any other */
-    struct ki_slot *slots; /* what was derived from it on this device */
-    void *host[KI_PARTS];  /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
-    struct ki_file *file;  /* where values and columns may be read instead (core/file.h); NULL = nowhere */
-    kiln_matrix *here;     /* of rows that processes have, this one's (src/processes); NULL: X is whole */
-    bool pinned;           /* the device reads the host copy at full speed */
+    int users;              /* of a hidden matrix; 0 = this is a matrix like any other */
+    struct ki_slot *slots;  /* what was derived from it on this device */
+    void *host[KI_PARTS];   /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
+    struct ki_file *file;   /* where values and columns may be read instead (core/file.h); NULL = nowhere */
+    struct ki_codes *codes; /* in place of all arrays (core/codes/codes.h); NULL: none */
+    kiln_matrix *here;      /* of rows that processes have, this one's (src/processes); NULL: X is whole */
+    bool pinned;            /* the device reads the host copy at full speed */
     bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
     bool lent_out; /* others have its address (core/lend.c): it stays where it is */
     bool view;     /* rows of another matrix, which owns the buffers and is held */
@@ -137,6 +139,10 @@ kiln_status ki_csr_check_starts(const int64_t *row_start, int64_t rows);
 kiln_status ki_csr_check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols);
 /* ERR_UNSUPPORTED for what needs all of an A whose rows lie in several processes. */
 kiln_status ki_matrix_fail_away(const kiln_matrix *A);
+/* From now on A has entries, and no codes (core/codes/codes.h); nothing is done where it has none. */
+kiln_status ki_matrix_expand(const kiln_matrix *A);
+/* What any matrix must be: ERR_ARGUMENT, or ERR_UNSUPPORTED of a type that the device does not have. */
+kiln_status ki_check_shape(const kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
 /* A matrix that has no arrays yet. */
 kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
                             int64_t rows, int64_t cols);

@@ -65,6 +65,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     void *memory[KI_PARTS];
     kiln_status status;
     TRY(ki_matrix_home(A));
+    TRY(ki_matrix_expand(A));
     ki_slots_drop(A);
     if (!from_cpu) {
         TRY(ki_matrix_to_host(A));

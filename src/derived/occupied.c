@@ -3,7 +3,7 @@
  * million columns, where one of numbers would not stay. */
 #include <string.h>
 
-#include "core/matrix.h"
+#include "core/codes/codes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -54,7 +54,8 @@ static void number(int32_t *to, const kiln_matrix *X, const struct word *word) {
 }
 
 kiln_status ki_occupied_open(struct ki_occupied *occupied, const kiln_matrix *X) {
-    kiln_status status = KILN_OK;
+    kiln_status status = ki_matrix_expand(X);
+    if (status != KILN_OK) return status;
     const size_t starts = (size_t)(X->rows + 1) * 8, values = (size_t)(X->nnz * ki_type_bytes(X->type));
     struct ki_occupied made = {0};
     struct word *word = mark(&made.count, X);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/matrix.h"
+#include "core/codes/codes.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -35,6 +35,8 @@ static void count_part(void *arg, int part) {
 
 kiln_status ki_selector_open(struct ki_selector *selector, const kiln_matrix *X) {
     int64_t bytes;
+    const kiln_status expanded = ki_matrix_expand(X);
+    if (expanded != KILN_OK) return expanded;
     const int64_t parts = ki_min(X->nnz / PART_ENTRIES, X->nnz / ki_max(X->cols, 1));
     struct ki_selector made = {.X = X, .columns = X->cols};
     made.parts = (int)ki_max(ki_min(ki_min(parts, X->device->threads), PARTS), 1);

@@ -41,6 +41,7 @@ void ki_table_clear(struct ki_table *table) {
     ki_free(table->values);
     ki_free(table->row_start);
     ki_free(table->col);
+    ki_free(table->categories);
     ki_free(table->filled);
     ki_free(table->left_out);
     ki_free(table->y);
@@ -162,6 +163,30 @@ static kiln_status fit_columns(struct ki_table *table, const char *path, const k
     return known > 0 ? ki_table_narrow(table, options->type, known, options->extra_columns, path) : KILN_OK;
 }
 
+/* The sparse X of a table: text columns become codes where the device keeps such and they are smaller than
+ * entries. */
+static kiln_status convert_sparse(kiln_matrix **X, kiln_device *device, struct ki_table *table,
+                                  kiln_type type) {
+    kiln_status status = KILN_OK;
+    struct ki_codes *codes = NULL;
+    if (table->categories && ki_codes_fit(device))
+        TRY(ki_codes_pack(&codes, device, type, table->rows, table->cols, table->row_start, table->col,
+                          table->values, table->categories, table->category_count));
+    if (!codes) {
+        TRY(ki_matrix_adopt_csr(X, device, type, table->rows, table->cols, table->nnz, table->row_start,
+                                table->col, table->values));
+        table->row_start = NULL;
+        table->col = NULL;
+        table->values = NULL;
+    } else {
+        TRY(ki_matrix_adopt_codes(X, device, type, table->rows, table->cols, codes));
+        codes = NULL;
+    }
+done:
+    ki_codes_free(codes);
+    return status;
+}
+
 /* Hands the table's arrays over to matrices, its names to the data. */
 static kiln_status convert(struct kiln_data *data, kiln_device *device, struct ki_table *table,
                            kiln_type type) {
@@ -173,14 +198,11 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
         table->file = NULL;
         table->row_start = NULL;
     } else if (table->format == KILN_CSR) {
-        TRY(ki_matrix_adopt_csr(&data->X, device, type, table->rows, table->cols, table->nnz,
-                                table->row_start, table->col, table->values));
-        table->row_start = NULL;
-        table->col = NULL;
+        TRY(convert_sparse(&data->X, device, table, type));
     } else {
         TRY(ki_matrix_adopt_dense(&data->X, device, type, table->rows, table->cols, table->values));
+        table->values = NULL;
     }
-    table->values = NULL;
     data->X->filled = table->filled;
     data->X->filled_count = table->filled_count;
     table->filled = NULL;

@@ -4,6 +4,7 @@
 
 #include "kiln.h"
 #include "io/bytes.h"
+#include "core/codes/codes.h"
 #include "io/input.h"
 
 /* Pairs of text and hint, NUL-terminated each. */
@@ -53,6 +54,8 @@ struct ki_table {
     void *values;         /* of options.type (f32 or f64): rows*cols row-major, or nnz */
     int64_t *row_start;   /* CSR: rows+1 */
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
+    struct ki_category *categories; /* of text columns with levels, category_count of them, or NULL */
+    int64_t category_count;
     int64_t *filled; /* entries of X that were missing and have a mean of these rows, ascending; or NULL */
     int64_t filled_count;
     int64_t *left_out; /* rows that were dropped, numbered among all that were read, ascending; or NULL */

@@ -137,6 +137,7 @@ static kiln_status run_single(const void *of) {
                                              .kind = (int)chain->kind,
                                              .whole = chain,
                                              .sums = chain->value != NULL,
+                                             .codes = true,
                                              .walked = X->cols * chain->k * ki_type_bytes(X->type),
                                              .run = run_here,
                                              .go_on = go_on});

@@ -29,7 +29,9 @@ struct FN(pass) {
     bool interleaved; /* y and w, column by column */
     int64_t tails;    /* padded rows at `tail`: one, or where several parts may need one, one per part */
     real *y, *copies, *tail;
-    struct FN(tally) * tallies; /* one per part */
+    struct FN(tally) * tallies;     /* one per part */
+    const struct FN(coded) * coded; /* X has categories; NULL: none */
+    double *coded_copies;           /* of w of their levels, one per part */
 };
 
 #include "pass/cpu/several.h"
@@ -44,9 +46,9 @@ static bool FN(is_tiled)(const struct ki_chain *chain) {
 }
 
 /* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with
- * exponentials want enough rows to fill their vectors. */
-static int64_t FN(dense_block_rows)(const struct ki_chain *chain, int64_t batch) {
-    const int64_t little = chain->map == KI_ROW_SCALE ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
+ * exponentials want enough rows to fill their vectors, and categories enough for a loop each. */
+static int64_t FN(dense_block_rows)(const struct ki_chain *chain, bool coded, int64_t batch) {
+    const int64_t little = chain->map == KI_ROW_SCALE && !coded ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
     const int64_t bytes = chain->k > 1 && !FN(is_narrow)(chain) ? FN(several_bytes)(chain) : little;
     const int64_t of_a_row = ki_max(chain->X->cols * (int64_t)sizeof(real), 1);
     const int64_t some = ki_min(ki_min(bytes / of_a_row, FN(BLOCK_ROWS)), FN(BLOCK_PRODUCTS) / chain->k);
@@ -109,6 +111,7 @@ static void FN(run_part)(void *arg, int part) {
     if (sum != w) memset(sum, 0, (size_t)pass->copy * sizeof(real));
     pass->tallies[part].value = 0;
     memset(pass->tallies[part].sums, 0, 3 * (size_t)pass->k * sizeof(double));
+    if (pass->coded) memset(pass->tallies[part].levels, 0, (size_t)pass->coded->size * sizeof(double));
     FN(clear)(pass, w);
     for (int64_t row = first; row < end; row += pass->fold) {
         FN(run_rows)(pass, part, w, row, ki_min(end, row + pass->fold));
@@ -209,8 +212,11 @@ static void FN(plan_parts)(struct FN(pass) * pass) {
     const kiln_device *device = chain->X->device;
     const int64_t of_a_row =
         chain->map == KI_ROW_SCALE ? 1 : 16; /* exponentials cost as much as some entries */
-    const int64_t work = (chain->X->nnz + of_a_row * chain->X->rows) * chain->k;
-    const int64_t most = ki_max(work / FN(WORTH_A_THREAD), 1), copy = ki_max(pass->copy, 1);
+    const struct FN(coded) *coded = pass->coded;
+    const int64_t entries = chain->X->nnz + (coded ? coded->codes->count * chain->X->rows : 0);
+    const int64_t work = (entries + of_a_row * chain->X->rows) * chain->k;
+    const int64_t of_levels = coded ? coded->size * (8 / (int64_t)sizeof(real)) : 0;
+    const int64_t most = ki_max(work / FN(WORTH_A_THREAD), 1), copy = ki_max(pass->copy + of_levels, 1);
     const int64_t bearable = ki_max(2 * work / copy, 1); /* copies that cost no more than the pass */
     const int64_t plenty = ki_power_below(ki_min(FN(PARTS_PLENTY), most));
     const int64_t small =
@@ -253,14 +259,15 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;
     pass->products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k) + LANES, LINE) * LINE;
     const int64_t products = 2 * pass->products;
-    const int64_t sums = ki_ceil_div(3 * k, LINE) * LINE;
+    const int64_t sums = ki_ceil_div(3 * k, LINE) * LINE, levels = pass->coded ? pass->coded->size : 0;
     const int64_t of_a_part =
         (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
     const int64_t tally_bytes = tallies * of_a_part;
-    int64_t elements, bytes;
-    if (!ki_mul(pass->parts, pass->room, &elements) ||
+    int64_t elements, bytes, coded;
+    if (!ki_mul3(tallies, levels, 8, &coded) || !ki_mul(pass->parts, pass->room, &elements) ||
         !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
-        !ki_mul(elements, sizeof(real), &bytes) || !ki_add(bytes, tally_bytes + LINE, &bytes))
+        !ki_mul(elements, sizeof(real), &bytes) || !ki_add(bytes, coded, &bytes) ||
+        !ki_add(bytes, tally_bytes + LINE, &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass->n);
     struct ki_buffer scratch;
     kiln_status status = ki_device_scratch(pass->chain->X->device, &scratch, bytes);
@@ -269,23 +276,28 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     base += -(uintptr_t)base % LINE;
     pass->tallies = (struct FN(tally) *)(void *)base;
     char *rooms = base + tallies * (int64_t)sizeof(struct FN(tally));
+    pass->coded_copies = (double *)(void *)(base + tally_bytes);
     for (int part = 0; part < tallies; part++) {
-        pass->tallies[part].products = (real *)(void *)rooms;
+        struct FN(tally) *tally = &pass->tallies[part];
+        tally->products = (real *)(void *)rooms;
         rooms += products * (int64_t)sizeof(real);
-        pass->tallies[part].sums = (double *)(void *)rooms;
+        tally->sums = (double *)(void *)rooms;
         rooms += sums * (int64_t)sizeof(double);
+        tally->coded = pass->coded;
+        tally->levels = pass->coded_copies + part * levels;
     }
-    pass->copies = (real *)(void *)(base + tally_bytes);
+    pass->copies = (real *)(void *)(base + tally_bytes + coded);
     pass->y = pass->copies + pass->parts * pass->room;
     pass->tail = pass->y + y_size;
     return KILN_OK;
 }
 
-kiln_status FN(chain)(const struct ki_chain *chain) {
+/* coded: the categories beside chain->X, or NULL. */
+static kiln_status FN(walk_chain)(const struct ki_chain *chain, const struct FN(coded) * coded) {
     const kiln_matrix *X = chain->X;
     const bool dense = X->format == KILN_DENSE, copies = chain->kind != KI_CHAIN_PLAIN;
     const bool needs_y = chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
-    struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k};
+    struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k, .coded = coded};
     kiln_status status = KILN_OK;
     const struct ki_cpu_panels *panels = NULL;
     if (chain->k == 1 && chain->kind != KI_CHAIN_SQUARES) {
@@ -295,7 +307,7 @@ kiln_status FN(chain)(const struct ki_chain *chain) {
     if (panels) return FN(panels_chain)(chain, panels);
     pass.narrow = FN(is_narrow)(chain);
     pass.batch = pass.narrow ? LANES : FN(dense_batch)(chain);
-    pass.block = FN(dense_block_rows)(chain, pass.batch);
+    pass.block = FN(dense_block_rows)(chain, coded != NULL, pass.batch);
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
     pass.several = dense && pass.k > 1 && !pass.narrow;
     pass.tiled = FN(is_tiled)(chain);
@@ -315,7 +327,52 @@ kiln_status FN(chain)(const struct ki_chain *chain) {
     if (copies) {
         pass.sum_parts = pass.n * pass.k * pass.parts > 65536 ? FN(SUM_PARTS) : 1;
         ki_parallel(pass.threads, pass.sum_parts, FN(add_copies), &pass);
+        if (coded) FN(finish_coded)(coded, VALUES(chain->out), pass.coded_copies, pass.parts);
     }
     FN(add_tallies)(&pass);
     return KILN_OK;
+}
+
+/* The pass over the numbers, with y and out of their own, which the categories join. */
+static kiln_status FN(coded_chain)(const struct ki_chain *whole) {
+    const struct ki_codes *codes = whole->X->codes;
+    const bool multiplies = FN(multiplies)(whole), copies = whole->kind != KI_CHAIN_PLAIN;
+    const int64_t k = whole->k, of_numbers = codes->numbers->cols * k, of_levels = codes->slots * k;
+    struct FN(coded) coded = {.codes = codes, .whole = whole, .k = k};
+    struct ki_chain chain = *whole;
+    struct ki_buffer room = {0, 0, 0};
+    kiln_matrix y, out;
+    kiln_status status;
+    int64_t bytes;
+    coded.size = copies ? FN(coded_size)(codes, k) : 0;
+    if (!ki_mul(2 * of_numbers + of_levels, sizeof(real), &bytes))
+        return ki_fail_nomem(SIZE_MAX, "y of a matrix with categories");
+    TRY(ki_device_alloc(whole->X->device, &room, bytes));
+    real *at = ki_host(&room);
+    chain.X = codes->numbers;
+    if (multiplies) {
+        FN(lay_out_levels)(at, at + of_numbers, codes, VALUES(whole->y), k);
+        coded.y = at + of_numbers;
+        y = *whole->y;
+        y.rows = codes->numbers->cols;
+        y.values.handle = (uintptr_t)at;
+        chain.y = &y;
+    }
+    if (copies) {
+        out = *whole->out;
+        out.rows = codes->numbers->cols;
+        out.values.handle = (uintptr_t)(at + of_numbers + of_levels);
+        chain.out = &out;
+        chain.alpha = 1;
+        chain.beta = 0;
+        chain.z = NULL;
+    }
+    status = FN(walk_chain)(&chain, &coded);
+done:
+    ki_device_release(whole->X->device, &room);
+    return status;
+}
+
+kiln_status FN(chain)(const struct ki_chain *chain) {
+    return chain->X->codes ? FN(coded_chain)(chain) : FN(walk_chain)(chain, NULL);
 }

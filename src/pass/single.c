@@ -31,6 +31,7 @@ bool ki_works_in_place(const struct ki_single *single) {
 static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix *X) {
     const struct ki_operand held = {X, false};
     if (X->streams) return ki_stream(single);
+    if (X->codes && single->codes) return single->run(single->whole);
     kiln_status status = ki_operands_hold(X->device, &held, 1);
     if (status == KILN_ERR_DEVICE_NOMEM) return ki_stream(single);
     if (status != KILN_OK) return status;

@@ -16,7 +16,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = HERE.parent.parent / "include"
 LIST = HERE / "abi.txt"
-PROGRAM = ("#include <stdio.h>\n#include <stddef.h>\n#include \"kiln.h\"\n#include \"kiln/half.h\"\n"
+PROGRAM = ("#include <stdio.h>\n#include <stddef.h>\n#include \"kiln.h\"\n#include \"kiln/codes.h\"\n"
+           "#include \"kiln/half.h\"\n"
            "int main(void) {\n%s    return 0;\n}\n")
 
 

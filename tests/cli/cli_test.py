@@ -621,6 +621,48 @@ class Data(Case):
         for part in ("format", "shape", "entries", "row length", "target", "read", "#"):
             self.assertIn(part, out)
 
+    def test_categories_are_codes(self):
+        """Text columns, kept as codes, give what the same X gives as entries, whichever solver reads them."""
+        target = ("--target", "arr_delay")
+        few = self.write("few.csv", "".join(content(FLIGHTS, gzip.open).decode().splitlines(True)[:3000]))
+        plain = self.path("few.svm")
+        kiln("convert", few, plain, *target)
+        info, other = as_json("info", few, *target), as_json("info", plain)
+        rows, numbers, categories = info["rows"], info["stored_numbers"], info["stored_categories"]
+        self.assertEqual((numbers, categories), (4, 3))
+        self.assertEqual(info["stored_bytes"], rows * (numbers * 8 + categories))
+        self.assertEqual((other["stored_numbers"], other["stored_categories"]), (0, 0))
+        self.assertEqual(other["stored_bytes"], other["nnz"] * 12 + (rows + 1) * 8)
+        self.assertEqual((info["nnz"], info["columns"]), (other["nnz"], other["columns"]))
+        self.assertEqual(info["dense_bytes"], 8 * rows * info["columns"])
+        for verb in (("linreg", "--l2", 1), ("linreg", "--l2", 1, "--solver", "cg", "--standardize"),
+                     ("glm", "--family", "gaussian", "--l1", 300), ("glm", "--family", "gaussian", "--l2", 1),
+                     ("svm", "--regression", "--l2", 1), ("linreg", "--l2", 1, "--type", "f32")):
+            found = [as_json(verb[0], path, *verb[1:], *(target if path == few else ()), "--device", "cpu",
+                             "--quiet") for path in (few, plain)]
+            with self.subTest(verb=verb):
+                loose = "f32" in verb
+                self.assertTrue(all(one["converged"] for one in found))
+                self.assertAlmostEqual(found[0]["objective"] / found[1]["objective"], 1, 4 if loose else 9)
+                weights = [[row["value"] for row in one["coefficients"]] for one in found]
+                most = max(abs(weight) for weight in weights[0])
+                for one, two in zip(*weights):
+                    self.assertAlmostEqual(one / most, two / most, 2 if loose else 5)
+
+    def test_categories_where_columns_outnumber_rows(self):
+        """Solvers that go over entries have them."""
+        rows = [f"a{i * 7 % 61},b{i * 11 % 53},{i % 9},{int(i * i % 7 > 2)}" for i in range(80)]
+        wide, plain = self.write("wide.csv", "\n".join(["a,b,x,y", *rows]) + "\n"), self.path("wide.svm")
+        kiln("convert", wide, plain, "--target", "y", "--quiet")
+        for verb in (("svm",), ("logreg",), ("logreg", "--l1", 1), ("svm", "--solver", "dual"),
+                     ("logreg", "--solver", "dual", "--l2", 0.1),
+                     ("logreg", "--solver", "newton", "--l2", 0.1)):
+            found = [as_json(verb[0], path, *verb[1:], *(("--target", "y") if path == wide else ()),
+                             "--device", "cpu", "--quiet") for path in (wide, plain)]
+            with self.subTest(verb=verb):
+                self.assertTrue(all(one["converged"] for one in found))
+                self.assertAlmostEqual(found[0]["objective"] / found[1]["objective"], 1, 6)
+
     def test_info_statistics(self):
         data = self.write("small.svm", "1 1:1\n-1 1:1 2:1 5:2\n1\n1 3:1 4:1\n")
         info = as_json("info", data)

@@ -34,7 +34,8 @@
     X(HOT_COLUMN)    /* one column that every row has */                                                     \
     X(POWER_LAW)     /* few long rows, many short ones */                                                    \
     X(ZIPF)          /* few popular columns, as words in texts */                                            \
-    X(UNSORTED)      /* columns in any order within a row */
+    X(UNSORTED)      /* columns in any order within a row */                                                 \
+    X(CODES)         /* numbers and categories, which a CPU keeps as codes: see codes.c */
 enum pattern {
 #define PATTERN_ENUM(name) PATTERN_##name,
     PATTERN_LIST(PATTERN_ENUM)
@@ -159,6 +160,8 @@ kiln_status operand_upload(struct work *work, struct operand *A);
 kiln_status work_fetch(struct work *work);
 void operand_free(struct operand *A);
 void work_free(struct work *work);
+/* The host arrays of an X of PATTERN_CODES, and the matrix. */
+kiln_status make_codes(struct work *work);
 /* The host arrays of a sparse X. */
 void make_csr(struct host_matrix *X, const struct problem *problem, kiln_type type);
 double random_uniform(uint64_t stream, uint64_t index); /* in [0, 1) */

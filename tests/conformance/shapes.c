@@ -65,9 +65,10 @@ static void add_csr(struct problem_list *list, enum pattern pattern, int64_t row
 }
 
 static void csr(struct problem_list *list) {
-    static const enum pattern patterns[] = {
-        PATTERN_UNIFORM,   PATTERN_DENSE,      PATTERN_NO_ENTRIES, PATTERN_EMPTY_ROWS, PATTERN_EMPTY_COLUMNS,
-        PATTERN_DENSE_ROW, PATTERN_HOT_COLUMN, PATTERN_POWER_LAW,  PATTERN_ZIPF,       PATTERN_UNSORTED};
+    static const enum pattern patterns[] = {PATTERN_UNIFORM,    PATTERN_DENSE,         PATTERN_NO_ENTRIES,
+                                            PATTERN_EMPTY_ROWS, PATTERN_EMPTY_COLUMNS, PATTERN_DENSE_ROW,
+                                            PATTERN_HOT_COLUMN, PATTERN_POWER_LAW,     PATTERN_ZIPF,
+                                            PATTERN_UNSORTED,   PATTERN_CODES};
     const int64_t *widths = list->thin ? thin_sparse : sparse;
     enum { PATTERNS = LENGTH(patterns) };
     add_csr(list, PATTERN_DENSE, 1, 1, 1, 1);
@@ -91,6 +92,9 @@ static void csr(struct problem_list *list) {
     add_csr(list, PATTERN_ZIPF, 2001, 3000, 12, 8);
     add_csr(list, PATTERN_UNIFORM, 2000, 3000000, 5, 1);
     add_csr(list, PATTERN_UNIFORM, 2000, 30000000, 5, 1);
+    add_csr(list, PATTERN_CODES, 9001, 300, 0, 1);
+    add_csr(list, PATTERN_CODES, 3001, 200000, 0, 1);
+    add_csr(list, PATTERN_CODES, 131, 67, 0, 100);
     struct problem ones = {.format = KILN_CSR,
                            .pattern = PATTERN_UNIFORM,
                            .rows = 200,

@@ -368,6 +368,7 @@ kiln_status ki_dual_solve_judged(struct ki_newton *newton, const struct ki_dual_
     struct ki_arena arena = {0};
     int64_t first = 0;
     int count = 0;
+    TRY(ki_dual_open(newton->X));
     all.shared = newton->k == 1 && threads >= KI_DUAL_PARTS * task->problems && ki_dual_shared(newton->X);
     if (resumed) TRY(ki_dual_look(&all, &first, &count));
     const int64_t problems = ki_ceil_div(task->problems, all.sides);

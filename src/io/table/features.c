@@ -47,6 +47,21 @@ static kiln_status number_features(int32_t *feature, int64_t *cols, const struct
     return KILN_OK;
 }
 
+/* Text columns that are features. */
+static kiln_status list_categories(struct ki_table *table, const struct ki_table_schema *schema) {
+    int64_t next = 0;
+    const size_t bytes = (size_t)schema->count * sizeof *table->categories;
+    table->categories = ki_alloc(bytes);
+    if (!table->categories) return ki_fail_nomem(bytes, "the categories");
+    for (int64_t i = 0; i < schema->count; i++) {
+        const int64_t width = width_of(&schema->columns[i]);
+        if (schema->columns[i].text && width > 0)
+            table->categories[table->category_count++] = (struct ki_category){next, width};
+        next += width;
+    }
+    return KILN_OK;
+}
+
 /* Visits the features in order: a name in two parts, "carrier" and "=AA". */
 typedef bool visit(void *to, const char *name, const char *joint, const char *rest);
 
@@ -110,6 +125,7 @@ kiln_status ki_table_schema_finish(int32_t **feature, struct ki_table *table,
     numbers = ki_alloc(bytes);
     if (!numbers) TRY(ki_fail_nomem(bytes, "the features' numbers"));
     TRY(number_features(numbers, &table->cols, schema, entries));
+    TRY(list_categories(table, schema));
     TRY(name_features(table, schema, entries));
     TRY(name_targets(table, schema));
     TRY(ki_table_write_schema(table, schema, entries));

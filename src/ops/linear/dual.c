@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "bodies/bodies.h"
+#include "core/codes/codes.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "derived/select.h"
@@ -13,13 +14,34 @@ bool ki_dual_possible(const kiln_matrix *X) {
     return X->format == KILN_CSR && ki_selectable(X);
 }
 
+kiln_status ki_dual_open(const kiln_matrix *X) {
+    return ki_matrix_expand(X);
+}
+
 int64_t ki_dual_stride(int64_t k) {
     enum { PIECE = 8 }; /* no vector of doubles is longer */
     return k == 1 ? 1 : ki_ceil_div(k, PIECE) * PIECE;
 }
 
+enum { LOOKED_AT = 1 << 13 };
+
+/* The same of categories, whose entries are all 1, and of what stands among the numbers beside them. */
+static double coded_mean_square(const kiln_matrix *X) {
+    const kiln_matrix *numbers = X->codes->numbers;
+    const int64_t step = ki_max(X->rows * numbers->cols / LOOKED_AT, 1);
+    const float *narrow = ki_host(&numbers->values);
+    const double *wide = ki_host(&numbers->values);
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t e = 0; e < numbers->nnz; e += step, count++) {
+        const double value = X->type == KILN_F32 ? (double)narrow[e] : wide[e];
+        sum += value * value;
+    }
+    return (count > 0 ? sum / (double)count * (double)numbers->cols : 0) + (double)X->codes->count;
+}
+
 double ki_dual_mean_square(const kiln_matrix *X) {
-    enum { LOOKED_AT = 1 << 13 };
+    if (X->codes) return coded_mean_square(X);
     const int64_t nnz = X->nnz, step = ki_max(nnz / LOOKED_AT, 1), count = nnz / step;
     const float *narrow = ki_host(&X->values);
     const double *wide = ki_host(&X->values);

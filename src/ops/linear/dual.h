@@ -72,6 +72,8 @@ struct ki_dual_join {
 
 /* Sparse, on the CPU, in memory, of rows that 32 bits number. */
 bool ki_dual_possible(const kiln_matrix *X);
+/* Before the first of the calls below but ki_dual_mean_square: sweeps go over entries. */
+kiln_status ki_dual_open(const kiln_matrix *X);
 int64_t ki_dual_stride(int64_t k);
 /* Returns whether two threads are faster for a w of one column: adding up goes over all of it. */
 bool ki_dual_shared(const kiln_matrix *X);

@@ -199,6 +199,7 @@ static kiln_status walk(const void *of) {
     return ki_run_single(&(struct ki_single){.rules = &table,
                                              .whole = gram,
                                              .sums = gram->all ? square : 0,
+                                             .codes = true,
                                              .walked = square * ki_type_bytes(gram->X->type),
                                              .run = run_here});
 }

@@ -5,11 +5,14 @@
  * of G is added up in registers over the block and then goes to a copy of G in double. Tiles right of the
  * diagonal are left out. Sparse rows add the products of their entries to such a copy, about zero, and c
  * is taken off at the end; where they have so many entries that tiles are quicker, they are unpacked into
- * panels. Rows of weight 0 are skipped: in a support vector machine most are.
+ * panels. A row that keeps categories as codes is written out as entries just before. Rows of weight 0 are
+ * skipped: in a support vector machine most are.
  *
  * Parts of the rows have copies of their own, added in order at the end. Where copies are large beside the
  * work there are few, and bands of G instead. Both depend on the shape and on how many rows have a weight,
  * so that the result does not depend on the number of threads. */
+
+#include "core/codes/codes.h"
 
 enum {
     FN(GRAM_ROWS) = 64, /* in a block */
@@ -109,22 +112,60 @@ static void FN(gram_pack)(const struct FN(gram) * all, struct FN(gram_block) * b
     }
 }
 
+/* A sparse row. */
+struct FN(row_entries) {
+    const real *value;
+    const int32_t *col;
+    int64_t count;
+};
+
+/* Of so many elements is the room that a row is written to. */
+static int64_t FN(entries_room)(const kiln_matrix *X) {
+    return X->codes ? 2 * (X->codes->numbers->cols + X->codes->count + 2) : 0;
+}
+
+/* Where it lies in X, or numbers and then categories, without zeros, in `room`. None of either takes a
+ * branch: what is none is overwritten by what comes next. */
+static struct FN(row_entries) FN(entries_of)(const kiln_matrix *X, int64_t row, real *room) {
+    if (!X->codes) {
+        const int64_t *start = ki_host(&X->row_start);
+        return (struct FN(row_entries)){VALUES(X) + start[row], (int32_t *)ki_host(&X->col) + start[row],
+                                        start[row + 1] - start[row]};
+    }
+    const struct ki_codes *codes = X->codes;
+    const int64_t n = codes->numbers->cols;
+    const real *x = VALUES(codes->numbers) + row * n;
+    int32_t *col = (int32_t *)(void *)(room + FN(entries_room)(X) / 2);
+    int64_t at = 0;
+    for (int64_t j = 0; j < n; j++) {
+        room[at] = x[j];
+        col[at] = codes->place[j];
+        at += x[j] != 0;
+    }
+    for (int64_t c = 0; c < codes->count; c++) {
+        const struct ki_code_column *column = &codes->column[c];
+        const int64_t level = ki_code_at(column, row);
+        room[at] = 1;
+        col[at] = (int32_t)(column->first + level);
+        at += level < column->levels;
+    }
+    return (struct FN(row_entries)){room, col, at};
+}
+
 /* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others in
  * `room`. */
 static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *room) {
     const kiln_matrix *X = all->gram->X;
     const int64_t n = all->n;
-    const real *values = VALUES(X);
     if (X->format == KILN_DENSE) {
-        const real *x = values + row * n;
+        const real *x = VALUES(X) + row * n;
         if (row * n + ki_ceil_div(n, LANES) * LANES <= X->rows * n) return x;
         memcpy(room, x, (size_t)n * sizeof(real));
         return room;
     }
-    const int64_t *start = ki_host(&X->row_start);
-    const int32_t *col = ki_host(&X->col);
+    const struct FN(row_entries) of = FN(entries_of)(X, row, room + all->padded);
     memset(room, 0, (size_t)all->padded * sizeof(real));
-    for (int64_t e = start[row]; e < start[row + 1]; e++) room[col[e]] += values[e];
+    for (int64_t e = 0; e < of.count; e++) room[of.col[e]] += of.value[e];
     return room;
 }
 
@@ -150,23 +191,24 @@ static void FN(gram_dense)(const struct FN(gram) * all, double *copy, real *work
 
 /* Rows [top, bottom) of copy + its transpose = the products of the rows' entries: an entry's own product
  * is halved. */
-static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t top, int64_t bottom,
-                            int64_t first, int64_t end) {
-    const kiln_matrix *X = all->gram->X;
-    const int64_t *start = ki_host(&X->row_start), padded = all->padded;
-    const int32_t *col = ki_host(&X->col);
-    const real *value = VALUES(X), *v = all->gram->v ? VALUES(all->gram->v) : NULL;
+static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, real *room, int64_t top,
+                            int64_t bottom, int64_t first, int64_t end) {
+    const int64_t padded = all->padded;
+    const real *v = all->gram->v ? VALUES(all->gram->v) : NULL;
     const real *Y = all->gram->Y ? VALUES(all->gram->Y) : NULL;
     double *g = copy + padded * padded;
     for (int64_t row = first; row < end; row++) {
         const double weight = v ? (double)v[row] : 1;
         if (weight == 0) continue;
+        const struct FN(row_entries) of = FN(entries_of)(all->gram->X, row, room);
+        const int32_t *col = of.col;
+        const real *value = of.value;
         if (top == 0) g[padded] += weight;
-        for (int64_t e = start[row]; e < start[row + 1]; e++) {
+        for (int64_t e = 0; e < of.count; e++) {
             if (col[e] < top || col[e] >= bottom) continue;
             const double scaled = weight * value[e];
             double *to = copy + col[e] * padded;
-            for (int64_t f = start[row]; f < e; f++) to[col[f]] += scaled * value[f];
+            for (int64_t f = 0; f < e; f++) to[col[f]] += scaled * value[f];
             to[col[e]] += 0.5 * scaled * value[e];
             g[col[e]] += scaled;
         }
@@ -174,7 +216,7 @@ static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t t
             const real *y = Y + row * all->k;
             const double scaled = weight * (double)(y[j - all->n] - all->d[j - all->n]);
             double *to = copy + j * padded;
-            for (int64_t f = start[row]; f < start[row + 1]; f++) to[col[f]] += scaled * value[f];
+            for (int64_t f = 0; f < of.count; f++) to[col[f]] += scaled * value[f];
             for (int64_t i = all->n; i <= j; i++)
                 to[i] += (i == j ? 0.5 : 1) * scaled * (double)(y[i - all->n] - all->d[i - all->n]);
             g[j] += scaled;
@@ -197,10 +239,11 @@ static void FN(gram_task)(void *arg, int task) {
     memset(copy + square + top, 0, (size_t)(bottom - top) * sizeof *copy);
     if (band == 0)
         memset(copy + square + all->padded, 0, (size_t)(all->copy - square - all->padded) * sizeof *copy);
+    real *work = all->blocks + task * all->room;
     if (all->sparse)
-        FN(gram_sparse)(all, copy, top, bottom, first, end);
+        FN(gram_sparse)(all, copy, work, top, bottom, first, end);
     else
-        FN(gram_dense)(all, copy, all->blocks + task * all->room, top, bottom, first, end);
+        FN(gram_dense)(all, copy, work, top, bottom, first, end);
 }
 
 enum { FN(GRAM_SUMS) = 64 };
@@ -286,7 +329,8 @@ kiln_status FN(gram)(const struct ki_gram *gram) {
     if (!ki_mul(all.padded, all.padded, &all.copy) || !ki_add(all.copy, all.padded + LINE / 8, &all.copy))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)all.n);
     FN(gram_plan)(&all);
-    all.room = all.sparse ? 0 : (FN(GRAM_ROWS) + 2) * all.padded;
+    all.room = (all.sparse ? 0 : (FN(GRAM_ROWS) + 2) * all.padded) +
+               ki_ceil_div(FN(entries_room)(gram->X), LINE) * LINE;
     if (!ki_mul3(all.copy, all.parts, 8, &doubles) ||
         !ki_mul3(all.room, all.parts * all.bands, sizeof(real), &reals) || !ki_add(doubles, reals, &bytes) ||
         !ki_add(bytes, 2 * all.padded * (int64_t)sizeof(real) + LINE, &bytes))

@@ -12,7 +12,7 @@ enum { WIDE_CPU = 64, WIDE_CPU_TRANSPOSED = 128, WIDE_GPU = 17 };
 
 static bool is_wide(const struct ki_chain *product) {
     const bool plain = product->kind == KI_CHAIN_PLAIN, cpu = ki_on_cpu(product->X->device);
-    return product->X->format == KILN_CSR && product->k <= KI_SAMPLE_COLUMNS &&
+    return product->X->format == KILN_CSR && !product->X->codes && product->k <= KI_SAMPLE_COLUMNS &&
            product->k >= (!cpu    ? WIDE_GPU
                           : plain ? WIDE_CPU
                                   : WIDE_CPU_TRANSPOSED);

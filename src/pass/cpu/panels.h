@@ -75,6 +75,7 @@ static void FN(panels_block)(void *arg, int block) {
         FN(part_products)(panels, count, q, begin, end, y + panel * pass->width);
     }
     tally->value = 0;
+    tally->coded = NULL;
     tally->sums[0] = tally->sums[1] = 0;
     for (int64_t row = 0; row < count; row += FN(BLOCK_ROWS))
         FN(turn_block)(pass->chain, tally, q + row, first + row, ki_min(count - row, FN(BLOCK_ROWS)));

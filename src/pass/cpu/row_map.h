@@ -6,6 +6,7 @@
 
 #include "dialect/losses.h"
 #include "dialect/simd_math.h"
+#include "pass/cpu/codes.h"
 #include "pass/cpu/row_map_losses.h"
 
 enum {
@@ -19,6 +20,8 @@ struct FN(tally) {
     _Alignas(64) double value; /* parts do not share cache lines */
     double *sums;              /* k, k products, and k more of FOLD_LOSSES */
     real *products;
+    const struct FN(coded) * coded; /* X has categories; NULL: none */
+    double *levels;                 /* w of these */
 };
 
 /* The sum of `count` numbers, in four sums so that an addition need not wait for the one before. */
@@ -192,9 +195,11 @@ static void FN(add_products)(const struct ki_chain *chain, struct FN(tally) * ta
     }
 }
 
-/* q of rows [row, row + count), in place. */
+/* q of rows [row, row + count), in place: categories are a part of X of which these are the products and the
+ * scatter. */
 NEVER_INLINE void FN(map_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                                 int64_t count) {
+    if (tally->coded) FN(add_levels)(tally->coded, q, row, count);
     const bool apart = chain->map == KI_ROW_FOLD_LOSSES; /* which goes by columns */
     if (chain->shift && !apart) FN(add_shift)(chain, q, count);
     if (chain->products && chain->map == KI_ROW_SCALE) FN(add_products)(chain, tally, q, row, count);
@@ -206,6 +211,7 @@ NEVER_INLINE void FN(map_block)(const struct ki_chain *chain, struct FN(tally) *
     case KI_ROW_FOLD_LOSSES: FN(fold_losses_block)(chain, tally, q, row, count); break;
     }
     if (chain->sums && !apart) FN(add_sums)(chain->k, tally, q, count);
+    if (tally->coded) FN(scatter_levels)(tally->coded, tally->levels, q, row, count);
 }
 
 /* The products of rows [row, row + count) as the result of a PLAIN pass. */
@@ -234,8 +240,15 @@ static bool FN(multiplies)(const struct ki_chain *chain) {
  * scatter; false where there is none. */
 static bool FN(turn_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                            int64_t count) {
-    if (!FN(multiplies)(chain)) FN(read_block)(chain, q, row, count);
-    if (chain->kind == KI_CHAIN_PLAIN) FN(write_block)(chain, q, row, count);
-    if (chain->kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, count);
+    const struct FN(coded) *coded = tally->coded;
+    if (chain->kind == KI_CHAIN_FUSED) {
+        FN(map_block)(chain, tally, q, row, count);
+    } else if (chain->kind == KI_CHAIN_PLAIN) {
+        if (coded) FN(add_levels)(coded, q, row, count);
+        FN(write_block)(chain, q, row, count);
+    } else {
+        FN(read_block)(chain, q, row, count);
+        if (coded) FN(scatter_levels)(coded, tally->levels, q, row, count);
+    }
     return chain->kind != KI_CHAIN_PLAIN;
 }

@@ -20,15 +20,16 @@ static void list(struct problem_list *list) {
     static const kiln_loss_kind kinds[] = {KILN_LOSS_LOGISTIC, KILN_LOSS_SQUARED, KILN_LOSS_SQUARED_HINGE};
     for (int i = 0; i < (int)(sizeof models / sizeof *models); i += list->thin ? 3 : 1)
         for (int format = KILN_DENSE; format <= KILN_CSR; format++)
-            problem_add(list,
-                        (struct problem){.format = (kiln_format)format,
-                                         .pattern = format == KILN_DENSE ? PATTERN_DENSE : PATTERN_UNIFORM,
-                                         .rows = 1 + 300 * (i % 2) + 7 * i,
-                                         .cols = 1 + 16 * i,
-                                         .per_row = 5,
-                                         .k = models[i],
-                                         .kind = kinds[i % 3],
-                                         .flags = i % 2 ? WITH_WEIGHTS | WITH_SHIFT : WITH_SHIFT});
+            problem_add(list, (struct problem){.format = (kiln_format)format,
+                                               .pattern = format == KILN_DENSE ? PATTERN_DENSE
+                                                          : i % 2              ? PATTERN_CODES
+                                                                               : PATTERN_UNIFORM,
+                                               .rows = 1 + 300 * (i % 2) + 7 * i,
+                                               .cols = 1 + 16 * i,
+                                               .per_row = 5,
+                                               .k = models[i],
+                                               .kind = kinds[i % 3],
+                                               .flags = i % 2 ? WITH_WEIGHTS | WITH_SHIFT : WITH_SHIFT});
 }
 
 static void free_own(void *of) {

@@ -32,6 +32,9 @@ static void list(struct problem_list *list) {
     if (list->thin) return;
     add(list, 301, 33, PATTERN_UNSORTED, 4);
     add(list, 301, 70, PATTERN_DENSE_ROW, 2);
+    add(list, 301, 9, PATTERN_CODES, 1);
+    add(list, 5001, 70, PATTERN_CODES, 1);
+    add(list, 301, 700, PATTERN_CODES, 1);
     add(list, 9001, 28, PATTERN_DENSE, 0);
     add(list, 5001, 70, PATTERN_HOT_COLUMN, 6);
     add(list, 37, 700, PATTERN_DENSE, 0);
