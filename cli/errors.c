@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
@@ -63,7 +64,9 @@ static int report(const kiln_error *error, enum activity activity) {
     json_put(inner, "offset", error->offset >= 0 ? json_integer(error->offset) : json_null());
     json_put_text(inner, "hint", *error->hint ? error->hint : NULL);
     json_put(object, "error", inner);
-    if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0) putchar('\n');
+    char *text = json_dumps(object, JSON_INDENT(2)); /* whole before it is printed: see memory_or_end */
+    if (text) puts(text);
+    free(text);
     json_decref(object);
     return code;
 }

@@ -164,9 +164,9 @@ int run_check_outputs(const struct run *run) {
     for (int i = 0; !code && i < OUTPUTS; i++) {
         if (!outputs[i].path) continue;
         if (i < OUTPUTS - 1) code = check_writable(outputs[i].path);
-        if (!code && strcmp(outputs[i].what, "--plot") == 0) code = picture_check(outputs[i].path);
         if (!code) code = check_inputs(&outputs[i], inputs);
         if (!code) code = check_others(outputs, i);
+        if (!code && strcmp(outputs[i].what, "--plot") == 0) code = picture_check(outputs[i].path);
     }
     return code;
 }

@@ -351,7 +351,7 @@ const struct option *option_for(const struct command *command, const char *name)
 /* Returns which verbs take an option that this one does not, if they are so few that somebody may look for
  * one of them. */
 static bool refuse(struct parser *parser, const char *name) {
-    enum { FEW = 12 };
+    enum { FEW = 16 };
     struct usage_problem *problem = parser->problem;
     char list[sizeof problem->hint - 40] = "";
     size_t used = 0;
