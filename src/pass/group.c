@@ -302,9 +302,9 @@ static void note_rows(const struct ki_pass *pass, kiln_status status) {
         if (!A) continue;
         if (status != KILN_OK)
             ki_copies_drop(A, ki_pass_writes(pass, j));
-        else if (ki_pass_role(pass, j) == KI_ROW && ki_pass_writes(pass, j) && !ki_on_cpu(pass->device) &&
+        else if (ki_pass_role(pass, j) == KI_ROW && ki_pass_writes(pass, j) && ki_rows_there(A) &&
                  ki_away_record(&away, A) == KILN_OK)
-            away->bring = bring_home;
+            away->bring = bring_home; /* not of an X without rows, of which no member has any */
     }
 }
 
