@@ -49,7 +49,7 @@ struct validation {
 /* Of the values, for tables and axes, and of one of them. */
 const char *cv_penalty_name(const struct validation *validation);
 double cv_strength(const struct validation *validation, int64_t i);
-/* Returns whether the settings ask for it. */
+/* Returns whether the settings ask for a cross-validation. */
 bool cv_wanted(const struct settings *settings);
 /* Fills *validation, to be freed in any case, and sets job->penalty to the value that --select asks for. */
 int cv_run(struct run *run, struct training *job, struct validation *validation);

@@ -36,7 +36,7 @@ static kiln_status use(kiln_device *device) {
     return status;
 }
 
-/* Does what cli/process.c times, too. */
+/* Starts a device as cli/process.c does, where it is timed. */
 static int start_device(struct run *run) {
     const int code = run_open_device(run, "auto");
     if (code) return code;

@@ -171,8 +171,8 @@ struct verb {
     const char *examples;    /* lines */
     int (*run)(struct run *run);
     unsigned kinds; /* VERB_BITs: the options that it takes */
-    /* It is of an algorithm. own: its options besides the tool's and the registry's. verify: recomputes what
-     * a model claims. */
+    /* For a verb that is an algorithm. own: its options besides the tool's and the registry's. verify:
+     * recomputes what a model claims. */
     const struct option *own;
     int own_count;
     /* More of them, by a table of the library: number 0, 1, ... until it is false; a name of NULL: none. */

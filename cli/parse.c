@@ -348,8 +348,8 @@ const struct option *option_for(const struct command *command, const char *name)
     return NULL;
 }
 
-/* Returns which verbs take an option that this one does not, if they are so few that somebody may look for
- * one of them. */
+/* Refuses an option, and names the verbs that take it if they are so few that somebody may look for one of
+ * them. */
 static bool refuse(struct parser *parser, const char *name) {
     enum { FEW = 16 };
     struct usage_problem *problem = parser->problem;

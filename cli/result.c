@@ -210,7 +210,7 @@ int result_print(const struct result *result, FILE *file) {
 
 /* ------------------------------------------------------------------------------------------- JSON */
 
-/* Says what JSON has; the same without tables that stand in no section; what a model keeps of the rows
+/* All that JSON has; the same without tables that stand in no section; what a model keeps of the rows
  * outside of sections. */
 enum part { WHOLE, SHORT, REPORT };
 

@@ -1,4 +1,4 @@
-/* This file says what the tool says on standard error. */
+/* The tool's words on standard error. */
 #define _GNU_SOURCE
 #include "talk.h"
 

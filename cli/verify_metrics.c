@@ -1,4 +1,4 @@
-/* This file says what a linear model's file says of its fit, found again: metrics from linear predictors that
+/* Finds again what a linear model's file says of its fit: metrics from linear predictors that
  * slow code makes, figures of a generalised linear model and its standard errors from the information matrix.
  *
  * Training rounds predictors, and so has others within bounds that the slow code tells, and means that are

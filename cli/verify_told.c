@@ -1,7 +1,7 @@
-/* This file says what a model's file says of how it came about, held against the rest of the file and the
- * data's names. No code can find the run again; but each entry that training writes is there, entries that
- * say the same twice agree, and "converged" is what the tolerance makes of the residual. Entries that fail
- * are claims that do not hold; those that hold are not told. */
+/* Holds what a model's file says of how it came about against the rest of the file and the data's names.
+ * No code can find the run again; but each entry that training writes is there, entries that say the same
+ * twice agree, and "converged" is what the tolerance makes of the residual. Entries that fail are claims
+ * that do not hold; those that hold are not told. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

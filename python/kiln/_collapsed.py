@@ -9,6 +9,7 @@ import numpy as np
 from ._words import warn
 
 _APART = 16 * float(np.finfo(np.float32).eps)  # of a column's first number
+_FEW = 1 << 18  # entries that tell most columns of a sparse matrix apart
 
 
 def _near(narrow: Any) -> Any:
@@ -16,6 +17,22 @@ def _near(narrow: Any) -> Any:
     rows = narrow[np.unique(np.linspace(0, len(narrow) - 1, 8).astype(np.intp))].astype(np.float64)
     with np.errstate(invalid="ignore"):
         return np.flatnonzero((rows[0] != 0) & (np.abs(rows - rows[0]) <= _APART * np.abs(rows[0])).all(0))
+
+
+def _full(wide: Any, narrow: Any, columns: Any, count: int) -> Any:
+    """Of a sparse matrix the same columns with their entries, of those that have one in each row."""
+    full = np.bincount(columns) == count
+    few = slice(None, None, max(1, len(columns) // _FEW))
+    least, most = np.full(len(full), np.inf), np.full(len(full), -np.inf)
+    np.minimum.at(least, columns[few], narrow[few])
+    np.maximum.at(most, columns[few], narrow[few])
+    with np.errstate(invalid="ignore"):
+        full &= ~(most - least > 2 * _APART * np.maximum(np.abs(least), np.abs(most)))
+    kept = full[columns]
+    order = np.argsort(columns[kept], kind="stable")
+    shape = (-1, count)  # a row a column
+    return zip(np.flatnonzero(full).tolist(), wide[kept][order].reshape(shape),
+               narrow[kept][order].reshape(shape))
 
 
 def _lost(wide: Any, narrow: Any) -> tuple[int, int] | None:
@@ -35,8 +52,7 @@ def tell_collapsed(wide: Any, narrow: Any, columns: Any = None, count: int = 0) 
     if columns is None:
         parts = ((int(j), wide[:, j], narrow[:, j]) for j in _near(narrow))
     else:
-        full: Any = np.flatnonzero(np.bincount(columns) == count) if len(columns) else []
-        parts = ((int(j), wide[columns == j], narrow[columns == j]) for j in full)
+        parts = _full(wide, narrow, columns, count) if len(columns) else iter(())
     found = [(j, numbers) for j, of, part in parts if (numbers := _lost(of, part))]
     if found:
         j, (left, all_of_them) = found[0]

@@ -291,6 +291,8 @@ def scores_of_folds(model: Any, X: Matrix, y: Any, sample_weight: Any, penalties
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, np.float64)
     y, scores, unfinished = as_columns(host_vector(y), np.float64)[:, 0], [], 0
     for train, held in splits:
+        if not weights[held].sum() > 0:
+            raise DataError("the rows that a fold holds out have no weight")
         own, start, block, found = np.zeros_like(weights), None, -1, []
         own[train] = weights[train]
         problem = Positive(X, own, intercept=model.fit_intercept)

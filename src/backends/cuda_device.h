@@ -15,7 +15,7 @@ struct cuda {
 /* Makes the device's context current. */
 kiln_status ki_cuda_enter(kiln_device *device);
 
-/* Returns what struct ki_backend says of them. */
+/* struct ki_backend tells what these do. */
 void *ki_cuda_unite(kiln_device *const *members, int count);
 void ki_cuda_part(void *united, bool alive);
 kiln_status ki_cuda_sum(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,

@@ -1,4 +1,4 @@
-/* This header says what a pack has unless it is told otherwise. */
+/* The kernels that a pack has unless it is told otherwise. */
 #ifndef KI_USUAL_H
 #define KI_USUAL_H
 

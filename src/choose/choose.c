@@ -36,7 +36,7 @@ struct choice {
     bool told; /* that something is measured */
 };
 
-/* Returns whether X is thin is a question to the processor alone: a GPU has other ways. */
+/* Only the processor is asked whether X is thin: a GPU has other ways. */
 static struct ki_cost cost_of(const struct choice *choice, const struct candidate *candidate) {
     const bool thin = candidate == &choice->host && !ki_cpu_panels_fit(&choice->work);
     return ki_cost_of(&candidate->figures, &choice->work, candidate->budget, thin);

@@ -14,8 +14,8 @@
 #include "choose/pace.h"
 #include "choose/trial.h"
 
-/* Says which work needs a figure: one for all, or else one for f32 and one for f64. And of which devices it
- * is measured. */
+/* A figure is needed by some work, as one for all or as one for f32 and one for f64, and is measured on some
+ * devices. */
 enum { DENSE = 1, SPARSE = 2, TRIAL = 4, ALL = 7 };
 enum which { EVERY, GPU, TOLD /* none: somebody tells it, or nobody */ };
 

@@ -1,4 +1,4 @@
-/* This header says what a run of an algorithm takes on a device, found by running it.
+/* The time that an algorithm takes on a device, found by running it there.
  *
  *   seconds = prepare(units) + iterations * iteration(units)
  *

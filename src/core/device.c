@@ -54,10 +54,18 @@ static int environment_threads(const char *name) {
     return end != text && threads > 0 && threads <= MOST_THREADS ? (int)threads : 0;
 }
 
+/* What the launcher may run on, which is not bound as the processes are that it starts, and sees the
+ * container's processors alone. Where a script stands between them this is the process's own. */
+static int launcher_threads(void) {
+    cpu_set_t set;
+    const int all = (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    return sched_getaffinity(getppid(), sizeof set, &set) == 0 ? (int)ki_min(CPU_COUNT(&set), all) : all;
+}
+
 /* mpirun binds each of two processes to a processor unless it is told otherwise, and so does Slurm: what is a
  * process's own already is not shared out again. A cgroup's quota is of all. */
 int ki_threads_among(bool *bound, int processes) {
-    const int all = (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    const int all = processes > 1 ? launcher_threads() : (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1);
     int threads = environment_threads(own_variable);
     cpu_set_t set;
     *bound = false;

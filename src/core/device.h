@@ -58,7 +58,7 @@ int ki_default_threads(void);
 void ki_fork_enter(kiln_device *device);
 void ki_fork_leave(kiln_device *device);
 kiln_status ki_fork_fail(const kiln_device *device); /* ERR_DEVICE_LOST for one that was left behind */
-/* Says which process of a line of forks has begun to start a driver; zeroed at first. */
+/* Remembers which process of a line of forks has begun to start a driver; zeroed at first. */
 struct ki_fork_owner {
     atomic_int generation; /* 1 + the number of forks before it; 0: none has */
 };

@@ -9,7 +9,7 @@
 struct ki_limits {
     int64_t index32; /* GPU kernels index with 32 bits up to this offset, with 64 beyond */
 
-    /* Says what is derived from a sparse X, on any device (src/derived). */
+    /* Thresholds of what is derived from a sparse X, on any device (src/derived). */
     int due;                 /* the scattering pass that makes it: X multiplied once would not gain by it */
     int64_t rows_entries;    /* X of fewer entries: rows are not looked at, */
     int64_t columns_entries; /* and columns are not: it is multiplied in less time than is saved */

@@ -1,5 +1,5 @@
-/* This file says what is derived from a sparse matrix is made with these, once (derived/derived.h): sorting,
- * sums of counts, the popular columns, the panels of the others, the transpose, and the long rows. Each build
+/* These kernels make once what is derived from a sparse matrix (derived/derived.h): they sort, sum counts,
+ * and find the popular columns, the panels of the others, the transpose, and the long rows. Each build
  * takes the kernels that one define names.
  *
  * A thread works through a range of `chunk` elements of its own, in order: so counting sorts are stable and
@@ -206,7 +206,7 @@ __kernel GROUP_OF(COUNT_GROUP) void popular_count(PARAMETERS(popular_count) LOCA
         if (times[i] > 0) atomic_add_int(count + column[i], times[i]);
 }
 
-/* Returns how many columns have so many entries, or for the last bin that many and more. */
+/* Counts how many columns have so many entries, or for the last bin that many and more. */
 __kernel GROUP_OF(COUNT_GROUP) void popular_bins(PARAMETERS(popular_bins)) {
     LOCAL int times[POPULAR_BINS];
     const int id = (int)get_local_id(0), threads = (int)get_local_size(0);

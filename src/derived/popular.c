@@ -26,7 +26,7 @@ enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
 /* Threads of a group that counts. Each has so much of a compute unit's local memory for counters of its own
  * that there is one group a unit. */
 enum { COUNT_GROUP = 1024, COUNT_GROUP_CPU = 64 };
-/* It is of a column's number and its counter. */
+/* A column has its number and its counter. */
 static const int64_t COUNTER_BYTES = 8;
 
 kiln_status ki_derived_fill(kiln_device *device, const struct ki_buffer *words, int64_t n, int32_t value) {

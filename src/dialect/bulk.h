@@ -96,7 +96,7 @@ DEVICE_FN bool last_warp(LOCAL_PTR uint *done, uint warps) {
     return before == warps - 1;
 }
 
-/* Returns whether it is so in all lanes of the warp. */
+/* Returns whether `here` holds in all lanes of the warp. */
 DEVICE_FN bool all_lanes(bool here) {
     uint all = 0;
     PTX("{\n\t.reg .pred here, all;\n\tsetp.ne.u32 here, %1, 0;\n\t"

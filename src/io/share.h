@@ -13,7 +13,7 @@ struct ki_share {
     int64_t cut[2];
     int64_t skipped; /* bytes of the text that are no part's, such as a line of names; whole lines */
     bool quotes;     /* an end of line in quotes ends nothing: CSV */
-    /* Says what has been seen, zero at first. */
+    /* The state of reading, zero at first. */
     int passed; /* cuts */
     bool within, open, keeps;
 };

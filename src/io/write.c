@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/matrix.h"
+#include "core/home.h"
 #include "core/seams.h"
 #include "io/formats.h"
 #include "io/output.h"
@@ -84,7 +84,8 @@ static void *in_place(const kiln_matrix *X) {
 /* Fills the table's arrays from X and y; the names stay the data's, and so do values that are taken in
  * place. */
 static kiln_status download(struct ki_table *table, const kiln_matrix *X, const kiln_matrix *y) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    TRY(ki_matrix_home(X)); /* what lies with processes or members is not where in_place looks */
     table->format = X->format;
     table->rows = X->rows;
     table->cols = X->cols;

@@ -91,7 +91,7 @@ struct ki_number_sums {
     struct ki_variation y;
 };
 
-/* It is of all rows. */
+/* All rows have these sums. */
 struct ki_row_sums {
     struct ki_sum weight, deviance, lost, brier, right;
     bool outcomes; /* each y is 0 or 1 */

@@ -49,7 +49,7 @@ static void add_row(struct ki_ranking *to, const struct ki_ranked *row) {
     ki_ranking_add(to, &tied);
 }
 
-/* This is of sorted rows; halves are joined, so that sums are rounded as often as there are halvings. */
+/* Ranks sorted rows; halves are joined, so that sums are rounded as often as there are halvings. */
 static struct ki_ranking ranking_of(const struct ki_ranked *rows, int64_t count) {
     struct ki_ranking all = {.scores = 0};
     if (count > FEW) {

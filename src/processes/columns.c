@@ -236,8 +236,8 @@ static kiln_status make(kiln_matrix **made, struct columns *c) {
                          : adopt(made, c, all_rows(c), own_columns(c), &c->start, &c->col, &c->values);
 }
 
-/* Does what all do. *outcome: what went wrong in one of them. The status is of what ends all, such as no
- * memory for a vector. */
+/* Does the part of each process. *outcome: what went wrong in one of them. The status is of what ends all,
+ * such as no memory for a vector. */
 static kiln_status run(kiln_matrix **made, struct columns *c, kiln_status *outcome) {
     const size_t one = sizeof(int64_t);
     int64_t *ones = NULL;

@@ -679,9 +679,11 @@ def check_program(path, name, mpirun, environment):
                  os.path.join(here, "..", "..", "include"), os.path.join(here, "program.c"), "-o",
                  path("program"), "-L", build, "-lkiln", f"-Wl,-rpath,{build}"])
     assert built.returncode == 0, built.stderr
-    done = run([mpirun, "-n", "3", path("program")], environment)
+    done = run([mpirun, "-n", "3", path("program"), path("product.csv")], environment)
     assert done.stdout.split() == ["210", "103", "32", "321", "210", "103", "32", "of",
                                    "3"], (done.stdout, done.stderr)
+    with open(path("product.csv"), encoding="utf-8") as file:
+        assert file.read().split()[-7:] == ["210", "103", "32", "321", "210", "103", "32"]
 
 
 def check_united(mpirun, environment):

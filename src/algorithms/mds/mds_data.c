@@ -82,7 +82,7 @@ static void measure(struct ki_mds *s, const double *delta, const double *weights
         }
 }
 
-/* Holds what the pairs that count have between them. */
+/* The least and largest dissimilarity, and the largest weight, of the pairs that count. */
 struct extents {
     double least, largest, heaviest;
 };

@@ -191,8 +191,9 @@ void ki_newton_pair(struct ki_pair *pair, struct ki_newton *newton); /* the aren
 kiln_status ki_newton_furnish(struct ki_newton_work *work);
 /* Returns what ends the run at `here`; NONE: nothing does. */
 kiln_stop ki_newton_stop(const struct ki_newton_work *work);
-/* Returns what differences of the objective mean nothing below; a row of the trace for `here`. */
+/* Returns what differences of the objective mean nothing below. */
 double ki_newton_noise(const struct ki_newton_work *work);
+/* Writes a row of the trace for `here`. */
 kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
 
 /* Of several classes: takes off the pair, a start or a step, what all classes have in common. See

@@ -1,4 +1,4 @@
-/* This file says what every method that takes steps does beside its mathematics. */
+/* Every method that takes steps does this beside its mathematics. */
 #include "algorithms/run/run.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* This file says what a checkpoint says: whose state it is, and the state.
+/* A checkpoint says whose state it is, and has the state.
  *
  * Data are told apart by what they do to random vectors: u^T X' v for each band of rows X', with what
  * rounding may make of it. A changed number, a row in another place or a column shows in some band, and the

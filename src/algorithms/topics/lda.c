@@ -55,9 +55,8 @@ static kiln_status check_online(const kiln_lda_options *o, const kiln_matrix *X)
         return ki_hint("alpha is learned from all documents: leave out one of the two");
     }
     if (o->batch > 0 && ki_lies_in_file(X)) {
-        ki_fail(KILN_ERR_UNSUPPORTED,
-                "kiln_lda_options.batch takes documents in any order, and X lies in a file");
-        return ki_hint("leave it out, or read X into memory");
+        ki_fail(KILN_ERR_UNSUPPORTED, "mini-batches take documents in any order, and X lies in a file");
+        return ki_hint("train on all documents at once, or read X into memory");
     }
     return KILN_OK;
 }

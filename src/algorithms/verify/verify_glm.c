@@ -1,4 +1,4 @@
-/* This file says what a linear model's file says besides its objective, by the textbook and in long double:
+/* Finds again what a linear model's file has besides its objective, by the textbook and in long double:
  * linear predictors, deviances, Akaike's criterion as R counts it, and standard errors from the information
  * matrix.
  *

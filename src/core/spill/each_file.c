@@ -124,13 +124,26 @@ struct band {
     const kiln_matrix *X;
     int64_t first, end; /* columns */
     int64_t *next;      /* where a column's next entry goes, X->cols of them */
+    int64_t room;       /* entries that the band has room for */
     int32_t *row, *col; /* the band's; a piece of X's */
     void *values, *piece;
 };
 
+/* The file may be written meanwhile. */
+static kiln_status changed(const kiln_matrix *X) {
+    const kiln_status status = ki_file_check(X->file);
+    return status == KILN_OK ? ki_fail(KILN_ERR_DATA, "a file's entries changed while they were read")
+                             : status;
+}
+
 static kiln_status read_piece(const struct band *b, int64_t begin, int64_t count, bool values) {
-    kiln_status status = ki_matrix_read(b->col, b->X, KI_COL, begin, count);
-    return status == KILN_OK && values ? ki_matrix_read(b->piece, b->X, KI_VALUES, begin, count) : status;
+    kiln_status status;
+    TRY(ki_matrix_read(b->col, b->X, KI_COL, begin, count));
+    for (int64_t e = 0; e < count; e++)
+        if (b->col[e] < 0 || b->col[e] >= b->X->cols) TRY(changed(b->X));
+    if (values) TRY(ki_matrix_read(b->piece, b->X, KI_VALUES, begin, count));
+done:
+    return status;
 }
 
 /* start[j + 1]: entries of column j, and then where column j ends. */
@@ -147,7 +160,7 @@ done:
     return status;
 }
 
-static void put_piece(struct band *b, int64_t begin, int64_t count, int64_t *row) {
+static kiln_status put_piece(struct band *b, int64_t begin, int64_t count, int64_t *row) {
     const int64_t *start = starts_of(b->X);
     const bool narrow = b->X->type == KILN_F32;
     const uint32_t width = (uint32_t)(b->end - b->first);
@@ -155,12 +168,14 @@ static void put_piece(struct band *b, int64_t begin, int64_t count, int64_t *row
         while (start[*row + 1] <= begin + e) ++*row;
         if ((uint32_t)b->col[e] - (uint32_t)b->first >= width) continue;
         const int64_t at = b->next[b->col[e]]++;
+        if (at >= b->room) return changed(b->X);
         b->row[at] = (int32_t)*row;
         if (narrow)
             ((float *)b->values)[at] = ((const float *)b->piece)[e];
         else
             ((double *)b->values)[at] = ((const double *)b->piece)[e];
     }
+    return KILN_OK;
 }
 
 /* Columns [first, end) of X, which become rows of the file. */
@@ -172,7 +187,7 @@ static kiln_status sort_band(struct band *b, struct ki_spill *spill, const int64
     for (int64_t begin = 0; begin < X->nnz; begin += READ_ENTRIES) {
         const int64_t count = ki_min(X->nnz - begin, READ_ENTRIES);
         TRY(read_piece(b, begin, count, true));
-        put_piece(b, begin, count, &row);
+        TRY(put_piece(b, begin, count, &row));
     }
     TRY(ki_spill_rows(spill, b->end - b->first, start + b->first, b->row, b->values));
 done:
@@ -190,6 +205,7 @@ static int64_t band_entries(const kiln_matrix *X, const int64_t *start) {
 static kiln_status sort_bands(struct band *b, struct ki_spill *spill, const int64_t *start) {
     const int64_t most = band_entries(b->X, start);
     kiln_status status = KILN_OK;
+    b->room = most;
     b->row = ki_alloc((size_t)most * sizeof *b->row);
     b->values = ki_alloc((size_t)(most * ki_type_bytes(b->X->type)));
     if (!b->row || !b->values)

@@ -10,7 +10,7 @@ enum {
     KI_CSV_LARGEST_RECORD = 64 << 20, /* bytes; an unclosed quote is noticed here at the latest */
 };
 
-/* Says what may be wrong with a record before its fields are looked at. csv_error.c says it. */
+/* These faults a record may have before its fields are looked at; csv_error.c puts them in words. */
 enum ki_csv_fault {
     KI_CSV_FINE = 0,
     KI_CSV_BARE_QUOTE = KI_TABLE_FAULTS, /* a quote inside a field that does not begin with one */

@@ -369,7 +369,7 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
 
 #ifdef SHARES
 #ifdef SHUFFLES
-/* Says what the lane `step` before has; any number in the first lanes. */
+/* The lane `step` before has this; in the first lanes it is any number. */
 #define FROM_BEFORE(x, of, step) shuffle_up(x, step)
 #define FLAG_FROM_BEFORE(x, of, step) shuffle_up_int(x, step)
 #define TEAM_MEETS

@@ -302,7 +302,7 @@ DEVICE_FN void gram_write(__global wide *all, __global real *G, __global real *g
         g[i] = (real)sum;
 }
 
-/* This is of the splits' tiles; `parts` threads have an element, the splits in turns. */
+/* Adds up the splits' tiles; `parts` threads have an element, the splits in turns. */
 __kernel GROUP_OF(BS) void gram_finish(PARAMETERS(gram_finish)) {
     LOCAL wide shared[BS];
     const int size = n + k + 1, id = (int)get_local_id(0), width = BS / parts;

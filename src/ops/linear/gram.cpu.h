@@ -119,7 +119,7 @@ struct FN(row_entries) {
     int64_t count;
 };
 
-/* Of so many elements is the room that a row is written to. */
+/* Returns how many elements the room has that a row is written to. */
 static int64_t FN(entries_room)(const kiln_matrix *X) {
     return X->codes ? 2 * (X->codes->numbers->cols + X->codes->count + 2) : 0;
 }

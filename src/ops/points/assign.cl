@@ -190,7 +190,7 @@ DEVICE_FN real distance_of(long row, int label, __global const real *X, __global
     return (real)distance_apart(X, col, row_start[row], row_start[row + 1], centre, n);
 }
 
-/* Returns what is wanted of each row, which ACROSS threads share. */
+/* Writes what is wanted of each row, which ACROSS threads share. */
 __kernel GROUP_OF(128) void assign_rows(PARAMETERS(assign_rows)) {
     LOCAL real shared[128];
     const int id = (int)get_local_id(0), lane = id % ACROSS;

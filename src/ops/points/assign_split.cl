@@ -102,7 +102,7 @@ DEVICE_FN void eights_join(struct eights *to, float best, float second, int at) 
     to->best = fmin(to->best, best);
 }
 
-/* This is of the lane's rows and a chunk. */
+/* Scores the lane's rows against a chunk. */
 DEVICE_FN void split_chunk(struct eights *of, const uint (*left)[4], LOCAL_PTR const real *record, int at) {
     LOCAL_PTR const uint *const words = (LOCAL_PTR const uint *)record + (int)get_local_id(0) % 32 * 2;
     float score[BLOCKS][TILES][4];

@@ -94,7 +94,7 @@ DEVICE_FN int sign_of(int entry) {
 }
 
 #ifdef BOUNDS
-/* Returns where each cluster begins among the sorted rows. */
+/* Writes where each cluster begins among the sorted rows. */
 __kernel GROUP_OF(128) void assign_bounds(PARAMETERS(assign_bounds)) {
     for (int i = (int)get_global_id(0); i <= rows; i += (int)get_global_size(0)) {
         const int from = i == 0 ? 0 : key[i - 1] + 1, to = i == rows ? k : key[i];

@@ -118,7 +118,7 @@ static int widest_piece(int64_t k, int64_t bytes) {
     return widest;
 }
 
-/* This is of a factor's number. */
+/* A factor's number takes so many bytes. */
 static int64_t number_bytes(const struct ki_sampled_shape *shape) {
     return shape->halves ? 2 : ki_type_bytes(shape->type);
 }

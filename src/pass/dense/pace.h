@@ -15,9 +15,9 @@ static inline bool ki_is_hopper(const struct ki_properties *device) {
 
 /* Looks once for what the profile has of a GPU: its paces, and the bytes a second at which it reads. */
 kiln_status ki_find_pace(kiln_device *device);
-/* For passes over X: 1 and 1 where nothing is known. */
+/* For passes over X: 1 and 1 where nothing is known, or the device is deterministic. */
 struct ki_pace ki_pace_of(const kiln_matrix *X);
-/* Bytes a second; 0 where nothing is known. */
+/* Bytes a second; 0 where nothing is known, or the device is deterministic. */
 double ki_read_of(const kiln_device *device);
 
 #endif
