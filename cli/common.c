@@ -276,7 +276,7 @@ void run_say_memory(const struct run *run, const kiln_matrix *X) {
     const bool cpu = bounds_process(run),
                passes = mapped || (!cpu && bytes > (double)run->device_info.memory);
     if (run->settings->memory == 0 && !mapped) return;
-    say("memory: X, %s, stays %s%s; %s holds %s at most", text_bytes(bytes),
+    say("memory: X, %s, stays %s%s; the budget of %s is %s", text_bytes(bytes),
         mapped          ? "in its file"
         : cpu || passes ? "in the machine's memory"
                         : "on the device",
@@ -293,8 +293,8 @@ int run_check_memory(const struct run *run) {
     if (held <= budget + budget / OVER) return EXIT_DONE;
     say_error("kiln: %s held %s, more than 5 %% over the budget of %s",
               process ? "the process" : "the device", text_bytes((double)held), text_bytes((double)budget));
-    say_error("hint: a larger --memory, --type f32%s, or leave --strict out",
-              run->settings->map ? "" : ", --map where the verb takes it");
+    say_error("hint: a larger --memory, %s, or leave --strict out",
+              run->settings->map ? "a file of f32" : "--type f32, --map where the verb takes it");
     return exit_code(KILN_ERR_NOMEM, WORKING);
 }
 

@@ -297,7 +297,7 @@ const struct option tool_options[] = {
      .help = "The same bits from run to run, and on the CPU with any number of threads."},
     {.name = "mpi", .kind = OPTION_FLAG, .group = GROUP_DEVICE, .verbs = SHARED | BIT(PRODUCTS), AT(mpi),
      .help = "The processes that mpirun has started compute together, each on its part of the rows: mpirun "
-             "-n 4 kiln ... --mpi. Devices are cpu, or cuda: a GPU each."},
+             "-n 4 kiln ... --mpi. Devices are cpu, opencl, or cuda: a GPU each."},
     {.name = "memory", .kind = OPTION_BYTES, .group = GROUP_DEVICE, .verbs = COMPUTES, .value = "BYTES",
      .standard = "what the device has", .least = 1, .most = 9e18, AT(memory),
      .help = "Budget of device memory, on the CPU of the process; K, M, G and T stand for powers of 1024."},

@@ -291,7 +291,10 @@ int solve_run(struct run *run, const struct solver *solver) {
         if (!code) code = write_all(&s);
         if (!code) code = tell(&s);
     }
-    if (!code) code = run_check_memory(run);
+    if (!code || code == EXIT_NOT_CONVERGED) {
+        const int over = run_check_memory(run);
+        if (over) code = over;
+    }
     solve_end(&s);
     return code;
 }

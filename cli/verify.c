@@ -27,10 +27,11 @@ int64_t verify_choice(const json_t *options, const char *algorithm, const char *
 }
 
 int verify_no_claims(void) {
-    return fail_with(
-        KILN_ERR_MODEL, USING_MODEL,
-        "models that kiln linreg, kiln logreg, ... or a Python estimator's fit() and save() have made do",
-        "the model does not say how it was trained");
+    return fail_with(KILN_ERR_MODEL, USING_MODEL,
+                     "models that kiln linreg, kiln logreg, ... or a Python estimator's fit() and save() "
+                     "have made do, but "
+                     "for those that docs/python.md names",
+                     "the model does not say how it was trained");
 }
 
 int verify_read(struct run *run, struct verifying *v, const char *tensor, const char *claim) {

@@ -252,6 +252,18 @@ def real(name, **options):
     return kiln.read(path, device="cpu", **options).X
 
 
+@pytest.mark.parametrize("far", [5e5, 1e6])
+def test_spreads_near_what_f32_resolves(far):
+    """Such columns count as constant for scaling, which is said, but their variances are what they are."""
+    X = (np.random.default_rng(0).normal(size=(200, 6)) + far).astype(np.float32)
+    theirs = sklearn.decomposition.PCA(3).fit(X.astype(np.float64) - far)
+    ours = kiln.PCA(3, **CPU).fit(X)
+    assert np.allclose(ours.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-4)
+    assert np.isclose(ours.noise_variance_, theirs.noise_variance_, rtol=1e-4)
+    most = sklearn.decomposition.PCA(0.9).fit(X.astype(np.float64) - far)
+    assert kiln.PCA(0.9, **CPU).fit(X).n_components_ == most.n_components_
+
+
 @pytest.mark.parametrize("name, k", [("bow/docword.kos.txt.gz", 20), ("libsvm/a9a.gz", 15),
                                      ("ratings/ml-100k.u.data.gz", 25)])
 def test_real_data(name, k):

@@ -192,6 +192,20 @@ def write(path, texts, tensors):
     return True
 
 
+def test_steps_by_few_pairs_are_newtons(tool, tmp_path):
+    """Many rows of few columns: pairs of steps stand for the Hessian, and the report says so."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 20))
+    y = (X @ rng.standard_normal(20) + rng.logistic(size=len(X)) > 0).astype(float)
+    files = [str(tmp_path / name) for name in ("m.kiln", "X.npy", "y.npy")]
+    np.save(files[1], X)
+    np.save(files[2], y)
+    done = subprocess.run([tool, "logreg", files[1], "--target-file", files[2], "-o", files[0], "--device",
+                           "cpu", "--json"], check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout)["solver"] == "newton (L-BFGS steps)"
+    subprocess.run([tool, "verify", files[0], files[1], "--target-file", files[2], "-q"], check=True)
+
+
 @pytest.mark.parametrize("kind", list(MODELS))
 def test_every_change_is_seen(kind, files, tool, tmp_path):
     name, arguments = MODELS[kind]

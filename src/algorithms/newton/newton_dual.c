@@ -64,7 +64,8 @@ kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_cl
     *wanted = solver ? solver == KILN_CLASSIFIER_DUAL : can && dual_worth(newton);
     if (!*wanted || can) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED,
-            "%s: the dual is for a sparse X in the CPU's memory, and an L2 penalty without L1", newton->call);
+            "%s: the dual is for a sparse X in the memory of one CPU, and an L2 penalty without L1",
+            newton->call);
     return ki_hint("solve by Newton's method, which takes them all");
 }
 
@@ -79,7 +80,7 @@ kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
              : dual ? "columns outnumber rows, and the penalty is weak beside the rows' squares"
              : dual_possible(newton)
                  ? "the dual is possible too, but not expected to be faster for such a shape and penalty"
-                 : "the dual is for a sparse X in the CPU's memory, and an L2 penalty without L1");
+                 : "the dual is for a sparse X in the memory of one CPU, and an L2 penalty without L1");
 done:
     return status;
 }

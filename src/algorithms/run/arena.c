@@ -73,7 +73,7 @@ void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size) {
     void *memory = NULL;
     if (arena->status != KILN_OK) return NULL;
     if (ki_mul(count, (int64_t)size, &bytes)) memory = ki_alloc((size_t)bytes);
-    if (!memory) arena->status = ki_fail_nomem(bytes ? (size_t)bytes : SIZE_MAX, "a method's numbers");
+    if (!memory) arena->status = ki_fail_nomem(bytes ? (size_t)bytes : SIZE_MAX, "a method's work space");
     return memory ? arena_hold(arena, memory, ki_free) : NULL;
 }
 

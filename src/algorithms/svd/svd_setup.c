@@ -68,6 +68,12 @@ done:
     return status;
 }
 
+/* Columns whose spread counts as rounding have a variance of 0 here, and are decomposed as they are: their
+ * part of the sum is known apart. */
+static double variance_of_flats(const struct ki_columns *columns) {
+    return columns->flats.centred / columns->weight;
+}
+
 /* Means, deviations and the sum of variances, as options want them. */
 static kiln_status measure(struct ki_svd *s) {
     kiln_status status = KILN_OK;
@@ -82,7 +88,8 @@ static kiln_status measure(struct ki_svd *s) {
     if (!center && !scale) goto done;
     TRY(ki_columns_measure(&columns, &asked, &own, s->X, s->ones, (double)s->m));
     s->run.report.passes += asked.passes;
-    s->total = 0;
+    s->total = variance_of_flats(&columns);
+    if (scale) ki_report_flats(&s->run.report, &columns.flats, kiln_matrix_type(s->X));
     if (center) {
         s->mean = ki_run_model(&s->run, s->n, 1);
         TRY(s->run.arena.status);
@@ -182,7 +189,7 @@ static kiln_status find_total(struct ki_svd *s) {
     kiln_status status = ki_columns_measure(&columns, &asked, &own, s->X, s->ones, (double)s->m);
     s->run.report.passes += asked.passes;
     if (status == KILN_OK) {
-        s->total = 0;
+        s->total = variance_of_flats(&columns);
         for (int64_t j = 0; j < s->n; j++) s->total += columns.variance[j];
         s->total *= (double)s->m / (double)ki_max(s->m - 1, 1);
     }

@@ -58,7 +58,7 @@ static kiln_status fail_word(const struct ki_table_found *found, const char *nam
                        "(kiln_read_options.text_targets)");
     if (found->column->forced)
         return ki_hint("kiln_read_options.numeric says so; correct the value or remove the row");
-    return ki_hint("the column's first rows are numbers; correct the value or remove the row; "
+    return ki_hint("the column is read as numbers; correct the value or remove the row; "
                    "kiln_read_options.missing_words takes such a word for a missing value, "
                    "kiln_read_options.categorical the column for text");
 }
