@@ -436,6 +436,10 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     def _distribution(self) -> tuple[str, str, float, float]:
         """Family, link, and the parameters of both."""
         parameter = self.parameter_ if self.parameter == "estimate" else self.parameter
+        wanted = {"negative-binomial": "alpha", "beta": "precision"}.get(self.family)
+        if wanted and parameter == 0:
+            raise ArgumentError(f"the {self.family} family has no {wanted} by default: parameter= gives it, "
+                                'above 0, or parameter="estimate" finds it')
         return self.family, self.link, float(parameter), self.link_power
 
     def _estimate(self, X: Matrix, y: Any, sample_weight: Any, options: dict[str, Any]) -> float:
