@@ -231,7 +231,7 @@ static int64_t process_peak(void) {
     return line ? (int64_t)strtoll(line + sizeof name - 1, NULL, 10) * 1024 : 0;
 }
 
-/* What a budget is about: a device's memory, on the CPU the whole process. */
+/* A budget is about a device's memory, on the CPU about the whole process. */
 static bool bounds_process(const struct run *run) {
     return strncmp(run->device_info.name, "cpu", 3) == 0;
 }
@@ -260,7 +260,7 @@ static void put_memory(struct result *result, const struct run *run) {
     result_close(result);
 }
 
-/* Of what has been timed: not of measuring and writing. */
+/* Counts what has been timed, and so not measuring and writing. */
 static void put_sharing(struct result *result, const struct run *run) {
     result_open(result, "sharing", false);
     PUT(result, "operations", COUNT(run->sharing.operations));

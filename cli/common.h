@@ -76,7 +76,7 @@ void run_put_seconds(struct result *result, struct run *run, bool shown);
 
 /* Prints it as JSON, or as text where tables go; 0 or an exit code. */
 int run_tell(const struct run *run, const struct result *result);
-/* Where a budget is given, or X stays in its file: says what of X is held, and how it goes by. */
+/* Says what of X is held, and how it goes by, where a budget is given or X stays in its file. */
 void run_say_memory(const struct run *run, const kiln_matrix *X);
 /* After the run, with --strict: 0, or that more than 5 % over the budget was held, which is told. */
 int run_check_memory(const struct run *run);

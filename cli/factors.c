@@ -100,7 +100,7 @@ static kiln_status keep_numbers(kiln_model *model, const struct solving *s, cons
     return status;
 }
 
-/* What the rows were seen with, unless the data stay in their file and that would not fit into memory. */
+/* Keeps what the rows were seen with, but of data that stay in their file and may not fit into memory. */
 static kiln_status keep_seen(kiln_model *model, const struct solving *s) {
     enum { AN_ENTRY = 32, SHARE = 4 }; /* bytes while it is made; of the budget */
     const kiln_matrix *X = solving_X(s);

@@ -246,7 +246,7 @@ static void put_features(struct result *result, const kiln_data *data) {
     if (shown < cols) PUT(result, NULL, COUNT(cols - shown), .before = ", and ", .after = " more");
 }
 
-/* What X takes as it is kept, and would take with all of its numbers in f64. */
+/* X takes so much as it is kept, and would take so much with all of its numbers in f64. */
 static void put_storage(struct result *result, const kiln_matrix *X, const kiln_storage *storage) {
     const double dense = 8 * (double)kiln_matrix_rows(X) * (double)kiln_matrix_cols(X);
     const bool codes = storage->categories > 0;
