@@ -1,7 +1,8 @@
 """Functions against NumPy, SciPy and networkx."""
+import cProfile
+import pstats
 import subprocess
 import sys
-import time
 
 import kiln
 import networkx
@@ -148,17 +149,17 @@ def test_solvers_of_hits():
 
 
 def test_importing_and_calling_cost_little():
-    code = ("import time, numpy; begin = time.process_time(); import kiln; kiln.Matrix; "
-            "print(time.process_time() - begin)")
-    assert min(float(subprocess.check_output([sys.executable, "-c", code], text=True))
-               for _ in range(3)) < 0.2
-    X, y, least = np.eye(8), np.ones(8), 1.0
-    for _ in range(100):
-        begin = time.process_time()
-        for _ in range(10):
-            kiln.multiply(X, y)
-        least = min(least, (time.process_time() - begin) / 10)
-    assert least < 50e-6
+    """Counted, not timed: no large package is imported for a matrix, and a call is some 170 of Python's."""
+    code = "import sys, numpy; import kiln; kiln.Matrix; print(*{name.split('.')[0] for name in sys.modules})"
+    found = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert not {"scipy", "sklearn", "pandas", "polars", "pyarrow", "matplotlib"} & set(found)
+    X, y, calls = np.eye(8), np.ones(8), cProfile.Profile()
+    kiln.multiply(X, y)
+    calls.enable()
+    for _ in range(10):
+        kiln.multiply(X, y)
+    calls.disable()
+    assert pstats.Stats(calls).total_calls < 10 * 200
 
 
 def test_a_target_by_its_index(tmp_path):
