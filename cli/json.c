@@ -15,7 +15,7 @@ static bool incomplete, printing;
 
 static const char no_memory[] = "out of memory while reading or building JSON";
 
-/* What an item of a list that is being printed may take where there is no other memory, so that no JSON is
+/* An item of a list that is being printed may take this where there is no other memory, so that no JSON is
  * cut off. */
 static _Alignas(16) char reserve[64 << 10];
 static size_t reserve_used;

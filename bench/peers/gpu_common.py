@@ -1,4 +1,6 @@
 """What the benchmarks on GPUs share: timing, sparse test data, comparing."""
+import datetime
+import json
 import time
 
 import numpy as np
@@ -39,6 +41,16 @@ def distinct_csr(rows, cols, per_row, dtype, seed, zipf=False):
     start = np.concatenate([[0], np.cumsum(np.bincount(entry // cols, minlength=rows))])
     col = (entry % cols).astype(np.int32)
     return sp.csr_matrix((rng.standard_normal(len(col)).astype(dtype), col, start), shape=(rows, cols))
+
+
+def keep(path, benchmark, device, commit, rows):
+    """Writes what there is so far, if a path is given: a run that ends early leaves what it has."""
+    if not path:
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"benchmark": benchmark, "device": device, "date": datetime.date.today().isoformat(),
+                   "commit": commit, "rows": rows}, file, indent=1)
+        file.write("\n")
 
 
 def relative_error(got, want):

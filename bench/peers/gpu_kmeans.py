@@ -9,15 +9,13 @@ iteration of a whole run is the difference of two runs of different length over 
 usage: gpu_kmeans.py [--json FILE] [--commit TEXT] [--device NAME] [--shapes 0,1,2,3] [--peers FlashLib,PyTorch,cuML]
 """
 import argparse
-import datetime
-import json
 import sys
 import time
 
 import numpy as np
 
 import kiln_c as kiln
-from gpu_common import median_time
+from gpu_common import keep, median_time
 
 SHAPES = [(10_000_000, 4, 300), (10_000_000, 32, 100), (1_000_000, 128, 1024), (1_000_000, 784, 4096)]
 SHORT, LONG, CHECKED = 2, 8, 100_000
@@ -168,12 +166,7 @@ def main():
     device, rows = kiln.Device(options.device), []
     for number in options.shapes.split(","):
         rows.append(measure(device, SHAPES[int(number)], options.peers.split(",")))
-        if options.json:  # what there is so far
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"benchmark": "K-Means", "device": device.description,
-                           "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows},
-                          file, indent=1)
-                file.write("\n")
+        keep(options.json, "K-Means", device.description, options.commit, rows)
     return 0
 
 

@@ -10,7 +10,6 @@ usage: gpu_rows.py --build BUILD [--gpus 1,2] [--json FILE] [--commit TEXT] [--s
 To try the script where there are no GPUs: --device cpu --same --shrink 1000
 """
 import argparse
-import datetime
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ import time
 import numpy as np
 
 import kiln_c as kiln
+from gpu_common import keep
 from gpu_scale import describe, least_time, open_device
 from kiln._library import ffi, lib
 
@@ -215,11 +215,7 @@ def main():
     print(f"made in {time.monotonic() - began:.1f} s", flush=True)
     rows = in_one_process(options, host, late) + by_processes(options, host, late)
     print(f"{time.monotonic() - began:.0f} s in all")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "one GPU, two, and two processes: whole runs", "device": describe(),
-                       "date": str(datetime.date.today()), "commit": options.commit, "rows": rows}, file,
-                      indent=1)
+    keep(options.json, "one GPU, two, and two processes: whole runs", describe(), options.commit, rows)
 
 
 if __name__ == "__main__":

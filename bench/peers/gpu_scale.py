@@ -12,7 +12,6 @@ To try the script where there are no GPUs: --device cpu --same --shrink 1000
 """
 import argparse
 import dataclasses
-import datetime
 import functools
 import json
 import subprocess
@@ -23,6 +22,7 @@ import numpy as np
 
 import kiln_c as kiln
 import pagerank
+from gpu_common import keep
 from gpu_sparse import make
 
 BATCHES, BATCH_SECONDS = 5, 0.03
@@ -305,11 +305,7 @@ def main():
             print(f"{name} FAILED: {error}", flush=True)
             rows.append({"case": name, "failed": str(error)})
         print(f"  ({time.perf_counter() - begin:.0f} s)", flush=True)
-        if options.json:
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"benchmark": "one GPU against a group", "device": describe(),
-                           "date": str(datetime.date.today()), "commit": options.commit, "rows": rows}, file,
-                          indent=1)
+        keep(options.json, "one GPU against a group", describe(), options.commit, rows)
 
 
 if __name__ == "__main__":

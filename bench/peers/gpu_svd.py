@@ -12,9 +12,7 @@ usage: gpu_svd.py [--json FILE] [--commit TEXT] [--device NAME] [--cases digits,
 --rows: of sparse. FOLDER has dense/mnist-train-images-idx3-ubyte.gz.
 """
 import argparse
-import datetime
 import gzip
-import json
 import os
 import sys
 import time
@@ -22,6 +20,7 @@ import time
 import numpy as np
 
 import kiln_c as kiln
+from gpu_common import keep
 
 DIGITS, COMPONENTS = (60_000, 784), 50
 COLUMNS, PER_ROW, FACTORS = 30_000, 900, 60
@@ -244,12 +243,7 @@ def main():
     rows = []
     for case in options.cases.split(","):
         rows += CASES[case](options)
-        if options.json:  # what there is so far
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"benchmark": "truncated SVD and PCA", "device": options.device,
-                           "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows},
-                          file, indent=1)
-                file.write("\n")
+        keep(options.json, "truncated SVD and PCA", kiln.Device(options.device).description, options.commit, rows)
     return 0
 
 

@@ -36,7 +36,7 @@ typedef struct kiln_codes {
 KILN_API kiln_status kiln_matrix_codes(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                        int64_t cols, const void *numbers, const kiln_codes *codes,
                                        int64_t count);
-/* How a matrix is kept. */
+/* A matrix is kept so. */
 typedef struct kiln_storage {
     size_t size;
     int64_t bytes;      /* of all of its arrays, wherever they lie */

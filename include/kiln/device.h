@@ -30,8 +30,9 @@ typedef struct kiln_device_options {
 /* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
  * options->message; "cpu"; "cuda" or "cuda:1"; "opencl" or "opencl:P.D" (platform P, device D).
  * A group of devices: "cuda:all", "cuda:0,1", or, for tests, "cpu*3": one device in three parts. Matrices lie
- * on its first member; a sparse or dense X whose values come from outside is split by rows, with as many
- * entries for each member, by the first of mmchain, multiply, gram, gram_diagonal, losses, cg_pass, assign,
+ * on its first member, but that rows of a vector stay on the member that wrote them until the whole is
+ * wanted; a sparse or dense X whose values come from outside is split by rows, with as many entries for each
+ * member, by the first of mmchain, multiply, gram, gram_diagonal, losses, cg_pass, assign,
  * sddmm, sddmm_multiply, factor_solve, and batch_reduce and batch_scale of its rows over it; a graph by
  * columns by ranks_step, and by rows with as many pairs by guttman_step dissimilarities, its distances too.
  * These run on all members. On GPUs such an X stays in host memory as well, a graph's slices twice. Other

@@ -35,9 +35,10 @@ KILN_API int kiln_processes_count(const kiln_processes *processes);
  * which processes of one machine take one each in turn; "cuda:1" and the like, the same for all. options as
  * for kiln_device_open; threads = 0 shares a machine's processors among its processes. One device at a time.
  * A matrix on the device whose values come from outside is split by rows, as on a group (kiln_device_open),
- * and kiln_data_read lets each process read its part where the format allows it (docs/mpi.md). Vectors lie in
- * process 0; so does all that is no operation on such a matrix. Operations that cannot be shared are
- * ERR_UNSUPPORTED on a matrix that was read in parts.
+ * and kiln_data_read lets each process read its part where the format allows it (docs/mpi.md). Vectors as
+ * long as its rows stay with the processes that wrote them until something wants the whole
+ * (kiln_device_sharing); others lie in process 0, which does all that is no operation on such a matrix.
+ * Operations that cannot be shared are ERR_UNSUPPORTED on a matrix that was read in parts.
  * Deterministic: the same bits for the same number of processes with the same number of threads.
  * An error in one process is the call's error in process 0. ERR_DEVICE_LOST: MPI failed; nothing but closing
  * is possible then. */

@@ -14,7 +14,8 @@ extern "C" {
 
 /* -------------------------------------------------------------------------------------------- sharing */
 
-/* What the members of a group, or several processes, have done together since their device was opened. */
+/* Counts what the members of a group, or several processes, have done together since their device was
+ * opened. */
 typedef struct kiln_sharing {
     int64_t operations; /* that all took part in */
     /* Bytes of vectors as long as X's rows that another member or process had, and that came to the first one

@@ -39,7 +39,7 @@ double ki_gram_price(const kiln_matrix *X) {
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
-/* As much of column k's diagonal element, over its scale, rounding of M alone may leave; c gets the
+/* Returns how much of column k's diagonal element, over its scale, rounding of M alone may leave; c gets the
  * coefficients that make it of the columns before. Of |c_i| |c_j| max(b_i, b_j), b the blur, the sum is at
  * most that of |c_i| times that of 2 |c_j| b_j. */
 static double rounding_of(const struct ki_factorisation *of, int64_t k) {

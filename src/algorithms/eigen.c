@@ -39,8 +39,8 @@ static double reflect(double *v, double *off, int64_t count) {
     return 2 / (v[0] * v[0] + tail);
 }
 
-/* What a row of the upper triangle, right of its diagonal, adds to A v: to w beside it, and, returned, to the
- * row's own number. Four sums go side by side. */
+/* Adds to A v a row of the upper triangle, right of its diagonal: to w what it adds beside it; what it
+ * adds to the row's own number is returned. Four sums go side by side. */
 static double take_row(double *w, const double *row, const double *v, double own, int64_t count) {
     double sums[4] = {0};
     int64_t i = 0;

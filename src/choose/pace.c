@@ -54,7 +54,8 @@ static double pace_predicted(const struct ki_pace_probe *probe) {
     return ki_pace_candidate(probe).seconds;
 }
 
-/* *number becomes what gives the probe's time. */
+/* number becomes what gives the probe's time. A time below that of the least pace is no pace's: something
+ * else of the model does not hold there, and the number stays what it is for a GPU that was not measured. */
 static void solve_for(double *number, const struct ki_pace_probe *probe) {
     double least = log(KI_PACE_LEAST), most = log(KI_PACE_MOST);
     *number = KI_PACE_LEAST;
