@@ -1,6 +1,7 @@
 # The plug-ins for MPI (plugins/mpi): one for each MPI whose mpicc is found, built with it. The library itself needs none.
 set(mpi_sources ${CMAKE_CURRENT_SOURCE_DIR}/plugins/mpi/transport.c ${CMAKE_CURRENT_SOURCE_DIR}/plugins/mpi/watch.c)
-set(mpi_headers ${CMAKE_CURRENT_SOURCE_DIR}/plugins/mpi/transport.h ${CMAKE_CURRENT_SOURCE_DIR}/src/processes/transport.h)
+set(mpi_headers ${CMAKE_CURRENT_SOURCE_DIR}/plugins/mpi/transport.h ${CMAKE_CURRENT_SOURCE_DIR}/src/processes/transport.h
+    ${CMAKE_CURRENT_SOURCE_DIR}/src/processes/tree.h)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/which_mpi.c "#include <mpi.h>\n#ifdef OPEN_MPI\nKILN_OPENMPI\n#else\nKILN_MPICH\n#endif\n")
 set(mpi_plugins "")
 foreach(name mpicc mpicc.openmpi mpicc.mpich)

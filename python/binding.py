@@ -41,7 +41,7 @@ def declarations(compiler: str, include: pathlib.Path) -> str:
             pathlib.Path(folder, name).touch()
         source = pathlib.Path(folder, "all.c")
         source.write_text("".join(f'#include "{name}"\n' for name in
-                                  ("kiln.h", "kiln/codes.h", "kiln/half.h", "kiln/tune.h")))
+                                  ("kiln.h", "kiln/codes.h", "kiln/half.h", "kiln/meet.h", "kiln/tune.h")))
         text = subprocess.check_output(
             # Not GNU C, so that KILN_API is empty
             [compiler, "-E", "-P", "-nostdinc", "-U__GNUC__", f"-I{folder}", f"-I{include}", str(source)],

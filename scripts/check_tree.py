@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "src/ops": ["core", "dialect", "bodies", "derived", "pass"],
     "src/choose": ["core", "bodies", "derived", "pass"],
     "src/io": ["core"],
-    "src/processes": ["core", "pass", "io"],
+    "src/processes": ["core", "derived", "pass", "io"],
     "src/metrics": ["core", "dialect", "ops"],
     "src/algorithms": [],
     "cli": [],

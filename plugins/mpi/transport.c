@@ -78,29 +78,10 @@ static int sum_any_order(struct link *link, void *numbers, int64_t count, MPI_Da
                     MPI_SUM, 0, link->work, &request));
 }
 
-static void add(void *to, const void *from, int64_t count, int real_bytes) {
-    for (int64_t i = 0; i < count; i++)
-        if (real_bytes == 4)
-            ((float *)to)[i] += ((const float *)from)[i];
-        else
-            ((double *)to)[i] += ((const double *)from)[i];
-}
-
-/* A tree of pairs, the same for as many processes: process 0 waits for log2 of them. */
-static int sum_in_order(struct link *link, void *numbers, int64_t count, int real_bytes) {
-    const int64_t bytes = count * real_bytes;
-    for (int apart = 1; apart < link->count; apart *= 2) {
-        if (link->rank & apart) return send_bytes(link, link->rank - apart, numbers, bytes);
-        if (link->rank + apart >= link->count) continue;
-        const int code = receive_bytes(link, link->rank + apart, link->part, bytes);
-        if (code != MPI_SUCCESS) return code;
-        add(numbers, link->part, count, real_bytes);
-    }
-    return MPI_SUCCESS;
-}
-
 static int sum(void *of, void *numbers, int64_t count, int real_bytes, int ordered) {
-    if (ordered) return sum_in_order(of, numbers, count, real_bytes);
+    const struct link *link = of;
+    const struct ki_tree tree = {link->rank, link->count, of, link->part, send_bytes, receive_bytes};
+    if (ordered) return ki_tree_sum(&tree, numbers, count, real_bytes);
     return sum_any_order(of, numbers, count, real_bytes == 4 ? MPI_FLOAT : MPI_DOUBLE);
 }
 

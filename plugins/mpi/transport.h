@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "../../src/processes/transport.h"
+#include "../../src/processes/tree.h"
 
 struct watch;
 

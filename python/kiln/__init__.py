@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
         from ._library import lib, text
 
         return text(lib.kiln_version())
-    if name in ("plot", "accel"):
+    if name in ("plot", "accel", "distributed"):
         return importlib.import_module(f".{name}", __name__)
     if name not in _NAMES:  # name and obj let Python ask "Did you mean?"
         raise AttributeError(f"module 'kiln' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
@@ -99,4 +99,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "accel", "plot"]
+    return [*__all__, "__version__", "accel", "distributed", "plot"]

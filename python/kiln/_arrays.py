@@ -575,6 +575,12 @@ def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any)
     return device(where), memory
 
 
+def host_memory(keep: list[Any], array: Any, dtype: Any) -> Any:
+    """The kiln_memory of an array or sparse matrix in host memory."""
+    made = _sparse_memory if hasattr(array, "tocsr") else _dense_memory
+    return made(keep, array, "cpu", dtype)[1]
+
+
 def _torch_csr(array: Any) -> Any:
     """A CSR tensor of PyTorch's in host memory, as SciPy has it."""
     import scipy.sparse

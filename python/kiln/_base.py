@@ -17,6 +17,7 @@ from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, refus
 from ._columns import as_table
 from ._dlpack import as_floats, on_cuda, to_host
 from ._frames import all_numbers, as_column, encoded, numbers_by_name, with_names
+from ._joint import alone, shared
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
 from ._packed import described
 from ._rows import is_plain
@@ -51,6 +52,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _kept: tuple[bytes, dict[str, bool], str, bool] | None = None
     report_: Report
     _schema: str | None = None  # of a frame with text columns: what makes features of such a one
+    _joins = True  # whether processes can share its fit (kiln.distributed)
+    _row_results: tuple[str, ...] = ()  # fitted attributes that have a row for each of X
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name, way in (("fit", shared), ("partial_fit", alone)):
+            if name in vars(cls):
+                setattr(cls, name, way(vars(cls)[name]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

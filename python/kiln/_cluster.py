@@ -39,6 +39,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,  #
     """
 
     _algorithm = "kmeans"
+    _row_results = ("labels_",)
     _clusters: Any = None  # of each centre the rows' weight, their inertia and the radius; None: not known
 
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto",

@@ -243,6 +243,7 @@ reference | dict, str or None | The level of a column that gets no feature.
 read.columns | list or None | The only columns that are looked at.
 format | str or None | The file's format. None: its name and content say it.
 part | (int, int) or None | (i, n): the i-th of n parts, from 0.
+parts | bool | Whether to read this process's share (kiln.distributed.join).
 """
 
 # fitted attributes by the class that brings them

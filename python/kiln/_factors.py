@@ -25,6 +25,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
     """Rows of a sparse X about their factors A (rows x n_components) times B^T: _options() says how, _take()
     names the results."""
 
+    _joins = False
     n_components: int
     max_iter: int
     tol: float

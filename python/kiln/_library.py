@@ -114,7 +114,7 @@ def _layout(name: str) -> tuple[Any, int]:
     return ffi.typeof(f"{name} *"), ffi.sizeof(name)
 
 
-def struct(name: str, **fields: Any) -> Any:
+def struct(name: str, /, **fields: Any) -> Any:
     """A zeroed struct of the interface with its size and these fields set; what pointers point to must be
     kept alive."""
     kind, size = _layout(name)

@@ -35,6 +35,7 @@ class MDS(Estimator):
     """
 
     _algorithm = "mds"
+    _joins = False
     _names = {"tolerance": "eps"}
 
     def __init__(self, n_components: int = 2, *, metric_mds: bool = True, n_init: int = 1,

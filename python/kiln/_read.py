@@ -11,6 +11,7 @@ import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
 from ._columns import FORMATS, INDEX, as_table, columns_of, is_columnar, stored
+from ._joint import current
 from ._library import (ArgumentError, DataError, KilnError, UnsupportedError, c_name, check, ffi, lib, struct,
                        text)
 from ._load import label_array, open_model
@@ -46,7 +47,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
          offset: str | None = None, groups: str | None = None, categorical: Any = None,
          numeric: Any = None, missing: str | None = None, missing_words: str | None = None,
          reference: Any = None, columns: Any = None, format: str | None = None,
-         part: tuple[int, int] | None = None, source: str | int | None = None,
+         part: tuple[int, int] | None = None, parts: bool = False, source: str | int | None = None,
          weight: str | int | None = None, device: str | Device | None = None) -> Data:
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, Parquet and
     Feather or Arrow files through pyarrow, into arrays; and tables in memory.
@@ -70,8 +71,10 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
 
     columns: the only columns that are looked at; of a Parquet file others are not read at all. format: the
     file's format, where its name and content do not say it. part: (i, n), i from 0: the i-th of n parts of
-    the rows of Parquet and Feather files, of as many rows each, of which nothing else is read. device: X is
-    a kiln.Matrix on that device.
+    the rows of Parquet and Feather files, of as many rows each, of which nothing else is read. parts: this
+    process's share of the files, one after the other, of those that kiln.distributed.join() has brought
+    together; of fewer Parquet or Feather files than processes its part of the rows. Means and levels of text
+    are those of the share. device: X is a kiln.Matrix on that device.
 
     source, weight: with one of them a file is a list of links, or of ratings with format="ratings". The
     column with the node that a link comes from, or the user, is source, that with the node it leads to, or
@@ -107,6 +110,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
         trained = open_model(model)
         options.model = trained
     where = open_device("cpu" if device is None else device)
+    if parts:
+        path, part = _share(path, format, part)
     data, path = _read(path, where, options, format, wanted, part)
     X = Matrix.within(lib.kiln_data_X(data), where, data) if device is not None else host_copy(
         lib.kiln_data_X(data), where, data)
@@ -183,6 +188,24 @@ def _files(source: Any) -> list[Any]:
             raise ArgumentError(f"no file matches the pattern {name!r}")
         return found
     return [name]
+
+
+def _share(source: Any, format: str | None, part: tuple[int, int] | None) -> Any:
+    """Of the processes that have joined, this one's files and part of their rows."""
+    here = current()
+    if here is None:
+        raise ArgumentError("parts=True is this process's share of what kiln.distributed.join() has brought "
+                            "together, and it has not joined others")
+    if part is not None or not isinstance(source, (str, os.PathLike, list, tuple)):
+        raise ArgumentError("parts=True is of files, without part=")
+    files = _files(source)
+    if len(files) < here.size and is_columnar(files[0], format):
+        return files, (here.rank, here.size)
+    if len(files) < here.size:
+        raise ArgumentError(f"{len(files)} files are fewer than the {here.size} processes: write as many, or "
+                            "a Parquet file, of which each reads a part")
+    begin, end = (len(files) * rank // here.size for rank in (here.rank, here.rank + 1))
+    return files[begin:end], None
 
 
 def _read_files(files: list[Any], where: Device, options: Any, format: str | None) -> Any:

@@ -19,7 +19,7 @@ from kiln._library import lib, text as library_text
 
 DOCS = ROOT / "docs"
 RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "groups",
-       "scaling", "gallery", "troubleshooting", "linear", "statistics", "hits", "frames",
+       "distributed", "scaling", "gallery", "troubleshooting", "linear", "statistics", "hits", "frames",
        "recommenders"]
 SAME = doctest.OutputChecker()
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -143,15 +143,24 @@ static double silence(void) {
     return seconds >= LEAST && seconds <= MOST ? seconds : STANDARD;
 }
 
-static kiln_status connect_all(struct kiln_processes *p, int communicator) {
-    p->transport.limit = silence();
-    p->transport.version = KI_TRANSPORT_VERSION;
-    const int code = join(&p->transport, communicator);
+static kiln_status connect_mpi(struct ki_transport *transport, int communicator) {
+    kiln_status status;
+    TRY(find_plugin());
+    transport->limit = silence();
+    transport->version = KI_TRANSPORT_VERSION;
+    const int code = join(transport, communicator);
     if (code)
         return ki_fail_native(KILN_ERR_DEVICE, "mpi", code, "MPI does not begin (%s): error %d", library.path,
                               code);
-    if (p->transport.version != KI_TRANSPORT_VERSION)
+    if (transport->version != KI_TRANSPORT_VERSION)
         return ki_fail(KILN_ERR_DEVICE, "the plug-in for MPI (%s) is of another release", library.path);
+done:
+    return status;
+}
+
+static kiln_status connect_all(struct kiln_processes *p, int communicator, const kiln_transport *given) {
+    kiln_status status;
+    TRY(given ? ki_transport_given(&p->transport, given) : connect_mpi(&p->transport, communicator));
     p->calls = (struct ki_processes){.count = p->transport.count,
                                      .share = ki_processes_share,
                                      .read = ki_processes_read,
@@ -165,25 +174,17 @@ static kiln_status connect_all(struct kiln_processes *p, int communicator) {
     p->exchange = ki_calloc(2 * (size_t)p->transport.count * sizeof *p->exchange);
     if (!p->exchange) return ki_fail_nomem(2 * (size_t)p->transport.count * sizeof *p->exchange, "processes");
     p->some = p->exchange + p->transport.count;
-    return check_builds(p);
+    TRY(check_builds(p));
+done:
+    return status;
 }
 
-kiln_status kiln_processes_join(kiln_processes **processes, int communicator) {
-    struct kiln_processes *p = NULL;
+static kiln_status meet(kiln_processes **processes, int communicator, const kiln_transport *given) {
+    struct kiln_processes *p = ki_calloc(sizeof *p);
     kiln_status status;
-    if (!processes) return ki_fail(KILN_ERR_ARGUMENT, "kiln_processes_join: processes is NULL");
-    TRY(find_plugin());
-    p = ki_calloc(sizeof *p);
     if (p) p->piece = ki_alloc(KI_TRANSPORT_MOST);
     if (!p || !p->piece) TRY(ki_fail_nomem(KI_TRANSPORT_MOST, "processes"));
-    TRY(connect_all(p, communicator));
-    if (!ki_leads(p)) {
-        status = ki_processes_serve(p);
-        p->broken = status != KILN_OK; /* the others wait for it in vain */
-        if (status != KILN_OK) goto done;
-        part(p);
-        p = NULL;
-    }
+    TRY(connect_all(p, communicator, given));
     *processes = p;
     p = NULL;
 done:
@@ -194,13 +195,51 @@ done:
     return status;
 }
 
+#define KI_LAST_kiln_transport sum /* as core/sized.h has them */
+
+kiln_status kiln_processes_meet(kiln_processes **processes, int communicator,
+                                const kiln_transport *transport) {
+    kiln_transport given;
+    kiln_status status;
+    if (!processes) return ki_fail(KILN_ERR_ARGUMENT, "kiln_processes_meet: processes is NULL");
+    TRY(KI_TAKE(kiln_transport, &given, transport));
+    TRY(meet(processes, communicator, transport ? &given : NULL));
+    (*processes)->met = true;
+done:
+    return status;
+}
+
+kiln_status kiln_processes_join(kiln_processes **processes, int communicator) {
+    struct kiln_processes *p = NULL;
+    kiln_status status;
+    if (!processes) return ki_fail(KILN_ERR_ARGUMENT, "kiln_processes_join: processes is NULL");
+    TRY(meet(&p, communicator, NULL));
+    if (!ki_leads(p)) {
+        status = ki_processes_serve(p);
+        part(p);
+        p = NULL;
+    }
+    if (status == KILN_OK) *processes = p;
+done:
+    return status;
+}
+
 int kiln_processes_count(const kiln_processes *processes) {
     return processes ? processes->transport.count : 0;
+}
+
+int kiln_processes_rank(const kiln_processes *processes) {
+    return processes ? processes->transport.rank : 0;
 }
 
 void kiln_processes_leave(kiln_processes *processes) {
     struct ki_order order = {.kind = KI_ORDER_LEAVE};
     if (!processes) return;
+    if (!ki_leads(processes)) {
+        while (!processes->ended) (void)ki_processes_serve(processes);
+        part(processes);
+        return;
+    }
     if (!processes->broken) (void)ki_order_send(processes, &order);
     ki_united_end(processes, true);
     processes->left = processes->device != NULL;

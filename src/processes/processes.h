@@ -11,12 +11,13 @@
 #include "core/matrix.h"
 #include "core/processes.h"
 #include "core/threads.h"
-#include "kiln/processes.h"
+#include "kiln/meet.h"
 #include "pass/group.h"
 #include "processes/transport.h"
 
 enum ki_order_kind {
     KI_ORDER_LEAVE,   /* no more orders */
+    KI_ORDER_REST,    /* none until the next meeting */
     KI_ORDER_OPEN,    /* a device */
     KI_ORDER_CLOSE,   /* all that is kept, and the device */
     KI_ORDER_GIVE,    /* rows of a matrix, which follow */
@@ -99,6 +100,8 @@ struct kiln_processes {
     void *united;                        /* the collectives of their GPUs; NULL: none */
     bool asked;                          /* whether the GPUs have been tried: united is settled */
     bool broken;                         /* MPI has failed */
+    bool met;                            /* every process runs the program */
+    bool ended;                          /* one that serves: its service */
     bool left;                           /* while its device was open, at whose end this goes, too */
     void *piece;                         /* KI_TRANSPORT_MOST bytes on their way */
     struct ki_exchange *exchange, *some; /* with each process: what is asked for, and a piece of it */
@@ -114,6 +117,9 @@ struct kiln_processes {
 static inline bool ki_leads(const struct kiln_processes *p) {
     return p->transport.rank == 0;
 }
+
+/* The transport of a program's own functions, which it is given: given.c */
+kiln_status ki_transport_given(struct ki_transport *transport, const kiln_transport *given);
 
 /* ---- wire.c: bytes between processes. An error is ERR_DEVICE_LOST: MPI has failed. ---- */
 
@@ -211,7 +217,7 @@ kiln_status ki_processes_largest(double *largest, const kiln_matrix *X);
 
 /* ---- the others ---- */
 
-/* Serves until the leader leaves. */
+/* Serves until the leader leaves or rests. After an error, and when it has left, p->ended. */
 kiln_status ki_processes_serve(struct kiln_processes *p);
 /* Opens this process's device, of the name that all were given. */
 kiln_status ki_open_here(struct kiln_processes *p, const char *name, const kiln_device_options *options);

@@ -78,6 +78,7 @@ static kiln_status serve_one(struct kiln_processes *p, struct ki_order *order) {
     case KI_ORDER_EACH: return ki_serve_each(p, order);
     case KI_ORDER_COLUMNS: return ki_serve_columns(p, order);
     case KI_ORDER_EXPLAIN: return explain(p, order);
+    case KI_ORDER_REST:
     case KI_ORDER_LEAVE: break;
     }
     return KILN_OK;
@@ -86,14 +87,17 @@ static kiln_status serve_one(struct kiln_processes *p, struct ki_order *order) {
 kiln_status ki_processes_serve(struct kiln_processes *p) {
     struct ki_order *order = ki_calloc(sizeof *order);
     kiln_status status;
-    if (!order) return ki_fail_nomem(sizeof *order, "the orders of a process");
+    if (!order) TRY(ki_fail_nomem(sizeof *order, "the orders of a process"));
+    if (p->broken) TRY(ki_fail(KILN_ERR_DEVICE_LOST, "another process has ended"));
     do {
         TRY(ki_order_take(p, order));
         TRY(take_dropped(p, order->dropped));
         TRY(serve_one(p, order));
-    } while (order->kind != KI_ORDER_LEAVE);
+    } while (order->kind != KI_ORDER_LEAVE && order->kind != KI_ORDER_REST);
 done:
-    close_device(p, status == KILN_OK);
+    p->broken = p->broken || status != KILN_OK; /* the others wait for it in vain */
+    p->ended = p->broken || order->kind == KI_ORDER_LEAVE;
+    if (p->ended) close_device(p, !p->broken);
     ki_free(order);
     return status;
 }

@@ -18,6 +18,7 @@ INCLUDE = HERE.parent.parent / "include"
 LIST = HERE / "abi.txt"
 PROGRAM = ("#include <stdio.h>\n#include <stddef.h>\n#include \"kiln.h\"\n#include \"kiln/codes.h\"\n"
            "#include \"kiln/half.h\"\n"
+           "#include \"kiln/meet.h\"\n"
            "int main(void) {\n%s    return 0;\n}\n")
 
 

@@ -1,4 +1,8 @@
-# Several processes by MPI, of each MPI that a plug-in was built for; skipped where there is none.
+# Several processes by functions of their own, and by each MPI that a plug-in was built for; these are skipped where there is none.
+add_executable(processes_meet ${CMAKE_CURRENT_LIST_DIR}/meet.c)
+target_link_libraries(processes_meet PRIVATE kiln_flags kiln_static)
+add_test(NAME processes_meet COMMAND processes_meet)
+set_tests_properties(processes_meet PROPERTIES TIMEOUT 120) # a process that waits for ever
 if(mpi_plugins)
   add_executable(processes_united ${CMAKE_CURRENT_LIST_DIR}/united.c)
   target_include_directories(processes_united PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)

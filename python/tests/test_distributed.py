@@ -1,0 +1,276 @@
+"""kiln.distributed.join: fits that processes share, and what becomes of errors in one of them."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import joined
+import kiln
+from kiln.distributed import _transports
+
+WHOLE = """
+from scipy import sparse
+X, y, rng = data()
+s = rng.uniform(0.5, 2, len(X))
+counts = rng.poisson(np.exp(0.2 * X[:, 0]))
+classes = np.where(y > 3, "high", np.where(y < -3, "low", "middle"))[np.argsort(y)]
+ordered = X[np.argsort(y)]                      # so that no process has all classes
+S = sparse.csr_matrix(np.where(X > 0.5, X, 0))
+"""
+FITS = [  # the estimator, what it is fitted with, and what it finds
+    ("kiln.LinearRegression()", "(X, y, s)", "coef_"),
+    ("kiln.Ridge(2.0)", "(X, y)", "coef_"),
+    ("kiln.Ridge(2.0)", "(X.astype('float32'), y)", "coef_"),
+    ("kiln.Lasso(0.1)", "(X, y)", "coef_"),
+    ("kiln.PoissonRegressor(alpha=0.1)", "(X, counts, s)", "coef_"),
+    ("kiln.GeneralizedLinearRegressor(family='poisson', alpha=0.1)", "(S, counts, s, s)", "coef_"),
+    ("kiln.LogisticRegression()", "(ordered, classes)", "coef_"),
+    ("kiln.LinearSVC()", "(S, y > 0)", "coef_"),
+    ("kiln.RidgeCV([0.1, 1.0, 10.0])", "(X, y)", "coef_"),
+    ("kiln.LogisticRegressionCV(Cs=3, cv=3)", "(X, y > 0)", "coef_"),
+    ("kiln.KMeans(3, random_state=0)", "(X,)", "cluster_centers_"),
+    ("kiln.PCA(2)", "(X,)", "explained_variance_"),
+    ("kiln.TruncatedSVD(2, random_state=0)", "(S,)", "singular_values_"),
+]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_fits_are_those_of_all_rows(count):
+    """Up to rounding: sums of parts are added up in another order."""
+    for_each = "".join(f"""
+whole = {estimator}.fit(*{operands})
+found = {estimator}
+with kiln.distributed.join(transport, threads=1):
+    assert found.fit(*[mine(one) for one in {operands}]) is found
+single = found.{attribute}.dtype == np.float32
+np.testing.assert_allclose(found.{attribute}, whole.{attribute}, rtol=2e-3 if single else 1e-4, atol=1e-5)
+if hasattr(whole, "classes_"):
+    assert (found.classes_ == whole.classes_).all()
+if hasattr(whole, "labels_"):
+    assert (found.labels_ == mine(whole.labels_)).all()
+assert not kiln._joint._LENT and found.n_features_in_ == 6 and found.n_iter_ == found.report_.n_iter
+""" for estimator, operands, attribute in FITS)
+    joined.run(count, WHOLE + for_each)
+
+
+def test_all_have_the_same_model():
+    """To the last bit, names of features included; it is used, pickled and saved without the others."""
+    told = joined.run(2, """
+import pandas, pickle, tempfile
+X, y, _ = data()
+frame = pandas.DataFrame(X, columns=list("abcdef"))
+with kiln.distributed.join(transport, deterministic=True) as here:
+    model = kiln.Ridge(1.0).fit(frame[:200] if rank else frame[200:], y[:200] if rank else y[200:])
+    assert repr(here) == f"<kiln.distributed.Joined: process {rank} of 2>"
+again = pickle.loads(pickle.dumps(model))
+assert (again.predict(frame) == model.predict(frame)).all()
+with tempfile.TemporaryDirectory() as folder:
+    model.save(folder + "/model")
+    assert (kiln.load(folder + "/model").coef_ == model.coef_).all()
+print(model.coef_.tobytes().hex(), list(model.feature_names_in_), model.device_)
+""")
+    assert told[0] == told[1] and "'f'] cpu" in told[0]
+
+
+WRONG = [  # what process 1 has in place of X, y and the model, and what all are told
+    ("X[:, :5], y", "other features"),
+    ("X, y[1:]", "inconsistent numbers of samples"),
+    ("X.astype(str) + 'a', y", "could not convert|dtype"),
+    ("np.where(X == X.max(), np.nan, X), y", "(?i)nan|finite"),
+    ("X, np.where(y == y.max(), np.inf, y)", "finite number"),
+    ("__import__('scipy.sparse').sparse.csr_matrix(X), y", "dense or sparse"),
+    ("X, y.astype(str)", "arrays beside X"),
+    ("X, y, np.ones(len(X))", "arrays beside X"),
+    ("X, y[:, None] * [1, 2]", "arrays beside X"),
+    ("X[:0], y[:0]", "0 sample"),
+    ("__import__('pandas').DataFrame(X, columns=list('abcdef')), y", "feature names"),
+]
+
+
+@pytest.mark.parametrize("whose", [0, 1])
+def test_an_error_in_one_is_raised_in_all(whose):
+    """And the next fit finds all in step."""
+    told = joined.run(2, f"""
+X, y, _ = data()
+other = rank == {whose}
+with kiln.distributed.join(transport, threads=1):
+    for given, message in {WRONG!r}:
+        with pytest.raises(Exception, match=message):
+            kiln.Ridge(1.0).fit(*(eval(given) if other else (X, y)))
+    with pytest.raises(kiln.ArgumentError, match="other parameters"):
+        kiln.Ridge(2.0 if other else 1.0).fit(X, y)
+    with pytest.raises(ValueError, match="alpha"):
+        kiln.Ridge(-1.0).fit(X, y)  # which all refuse
+    with pytest.raises(ValueError, match="least 2 classes"):
+        kiln.LogisticRegression().fit(X, np.zeros(len(X)))
+    model = kiln.Ridge(1.0).fit(X, y)
+assert not kiln._joint._LENT  # what the library is done with goes
+print(model.coef_.tobytes().hex())
+""")
+    assert told[0] == told[1]
+
+
+def test_what_cannot_be_shared_is_refused_in_all():
+    joined.run(2, """
+import pandas
+X, y, _ = data()
+with kiln.distributed.join(transport):
+    for model in (kiln.NMF(2), kiln.ALS(2), kiln.MDS()):
+        with pytest.raises(kiln.UnsupportedError, match="several processes"):
+            model.fit(abs(X))
+    with pytest.raises(kiln.UnsupportedError, match="partial_fit"):
+        kiln.MiniBatchKMeans(2).partial_fit(X)
+    with pytest.raises(kiln.UnsupportedError, match="text or dates"):
+        kiln.Ridge().fit(pandas.DataFrame({"a": ["x", "y"], "b": [1, 2]}), [1, 2])
+    with pytest.raises(kiln.ArgumentError, match="joined others already"):
+        kiln.distributed.join(transport)
+""")
+
+
+@pytest.mark.parametrize("whose", [0, 1, 2])
+def test_who_leaves_early_is_an_error_of_the_others(whose):
+    joined.run(3, f"""
+X, y, _ = data()
+with kiln.distributed.join(transport, threads=1):
+    kiln.Ridge().fit(X, y)
+    if rank == {whose}:
+        raise SystemExit(0)
+    with pytest.raises(kiln.DeviceError, match="same fits in the same order"):
+        kiln.Ridge().fit(X, y)
+kiln.Ridge().fit(X, y)  # by itself
+""")
+
+
+@pytest.mark.parametrize("whose", [0, 1])
+@pytest.mark.parametrize("when", ["before", "within"])
+def test_who_is_killed_is_an_error_of_the_others(whose, when):
+    """A transport that notices ends them at once."""
+    program = f"""
+X, y, _ = data()
+joined = kiln.distributed.join(transport, threads=1)
+if rank == {whose} and {when == 'before'}:
+    os.kill(os.getpid(), signal.SIGKILL)
+if rank == {whose}:
+    send, turns = transport.send, iter(range(20))
+    def counted(to, data):
+        if next(turns, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        send(to, data)
+    transport.send = counted
+with pytest.raises(kiln.DeviceError) as caught:
+    for _ in range(100):
+        kiln.Ridge().fit(X, y)
+assert isinstance(caught.value.__cause__, (EOFError, OSError)), caught.value.__cause__
+joined.leave()
+kiln.Ridge().fit(X, y)
+"""
+    joined.run(3, program, fails=(whose,))
+
+
+def test_a_callback_ends_the_run_of_all():
+    joined.run(2, """
+X, y, _ = data()
+class Stop(Exception):
+    pass
+def stop(now):
+    raise Stop("enough")
+with kiln.distributed.join(transport, threads=1):
+    model = kiln.LogisticRegression()
+    model.callback = stop
+    with pytest.raises(Exception, match="enough"):
+        model.fit(X, y > 0)
+    kiln.LogisticRegression().fit(X, y > 0)
+""")
+
+
+def test_a_transport_lacks_something():
+    with pytest.raises(kiln.ArgumentError, match="has no send"):
+        kiln.distributed.join(type("Half", (), {"rank": 0, "size": 1})())
+
+
+def test_no_launcher(monkeypatch):
+    for names in kiln._joint.LAUNCHERS.values():
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+    with pytest.raises(kiln.UnsupportedError, match="no launcher"):
+        kiln.distributed.join()
+
+
+def test_processes_that_nobody_joined_are_warned_of(monkeypatch):
+    X, y = np.eye(4), np.arange(4.0)
+    for rank, warned in (("1", False), ("0", True)):
+        monkeypatch.setattr(kiln._joint, "_told", False)
+        monkeypatch.setenv("RANK", rank)
+        monkeypatch.setenv("WORLD_SIZE", "4")
+        with pytest.warns() as caught:
+            kiln.Ridge().fit(X, y)
+            kiln.Ridge().fit(X, y)
+            kiln._words.warn("the end")
+        said = [str(one.message) for one in caught]
+        assert sum("torchrun has started 4 processes" in one for one in said) == warned
+
+
+def test_first_host():
+    for listing, host in (("node7", "node7"), ("node[08-11,20],login1", "node08"), ("a,b", "a"),
+                          ("rack[1,3]-x,b", "rack1-x")):
+        assert _transports.first_host(listing) == host
+
+
+PROGRAM = """
+import sys
+import numpy as np
+import kiln, kiln.distributed
+{before}
+X = np.random.default_rng(0).normal(size=(900, 6))
+y = X @ np.arange(6.)
+with kiln.distributed.join({by}) as here:
+    mine = slice(900 * here.rank // here.size, 900 * (here.rank + 1) // here.size)
+    model = kiln.Ridge(1e-6).fit(X[mine], y[mine])
+sys.stdout.write(f"found {{here.size}} {{np.allclose(model.coef_, np.arange(6), atol=1e-4)}}\\n")
+"""
+OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def _launch(command, before="", by="", **environment):
+    done = subprocess.run([*command, "-c", PROGRAM.format(before=before, by=by)], text=True, timeout=120,
+                          capture_output=True, check=False, env=dict(os.environ, **environment))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("found 2 True") == 2, (done.stdout, done.stderr)
+
+
+def _mpirun():
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        pytest.skip("there is no mpirun")
+    return [mpirun, "-n", "2", sys.executable]
+
+
+def test_mpirun(tool):
+    plugins = sorted(pathlib.Path(tool).resolve().parent.glob("libkiln-openmpi.so"))
+    if not plugins:
+        pytest.skip("the plug-in for Open MPI was not built")
+    _launch(_mpirun(), **OPEN_MPI, KILN_MPI_PATH=str(plugins[0]))
+
+
+@pytest.mark.parametrize("by", ["MPI.COMM_WORLD", ""])
+def test_mpi4py(by):
+    """With its communicator, and as what is found where the plug-in is missing."""
+    pytest.importorskip("mpi4py")
+    _launch(_mpirun(), "from mpi4py import MPI" if by else "", by, **OPEN_MPI, KILN_MPI_PATH="/nowhere")
+
+
+@pytest.mark.parametrize("before", ["", "import torch.distributed as over; over.init_process_group('gloo')"])
+def test_torchrun(before, tmp_path):
+    pytest.importorskip("torch")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(before=before, by=""))
+    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+                           "--standalone", str(program)], text=True, timeout=300, capture_output=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("found 2 True") == 2, (done.stdout, done.stderr)
