@@ -12,6 +12,7 @@ from ._columns import as_table
 from ._dlpack import on_cuda
 from ._library import DataError, c_name, check, ffi, lib, struct, text
 from ._read import data_warnings, from_table, host_copy, namesakes
+from ._words import speaking
 
 
 def as_column(values: Any) -> Any:
@@ -72,15 +73,9 @@ def encoded(frame: Any, schema: str | None, *, texts: dict[str, str | None] | No
         model = model_of(schema)
         made.model = model
     where = device("cpu")
-    try:
+    with speaking(reader="encoder" if "missing" in options else "estimator"):
         data = from_table(frame, where, made)
-    except DataError as error:
-        hint = ("missing='mean' or 'indicator' or 'nan' does" if "missing" in options  # an encoder's own
-                else "kiln.TableEncoder(missing='mean') in a pipeline fills")
-        error.args = (str(error).replace("fill the value; missing='drop' or 'mean' or 'indicator' does",
-                                         f"fill the value; {hint}"),)
-        raise
-    data_warnings(data, silent)
+        data_warnings(data, silent)
     X = host_copy(lib.kiln_data_X(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])]
     if schema is None:

@@ -7,7 +7,7 @@ import pathlib
 from typing import Any
 
 from ._binding import ffi as ffi
-from ._words import advice, words
+from ._words import advice, of_table, without_header, words
 
 
 class KilnError(Exception):
@@ -100,11 +100,13 @@ def check(status: int) -> None:
     error = lib.kiln_last_error()
     message, hint = words(text(error.message)), advice(text(error.hint))
     place = text(error.file)
+    if place == "(table)":
+        hint = without_header(hint)
     for number in (error.line, error.column):
         if place and number:
             place += f":{number}"
     raised = _EXCEPTIONS.get(text(lib.kiln_status_name(status)), KilnError)(
-        (f"{place}: " if place else "") + message + (f" ({hint})" if hint else ""))
+        of_table((f"{place}: " if place else "") + message + (f" ({hint})" if hint else "")))
     raised.hint, raised.file, raised.line, raised.column = hint, text(error.file), error.line, error.column
     raise raised
 

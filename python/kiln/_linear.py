@@ -438,8 +438,8 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
         parameter = self.parameter_ if self.parameter == "estimate" else self.parameter
         wanted = {"negative-binomial": "alpha", "beta": "precision"}.get(self.family)
         if wanted and parameter == 0:
-            raise ArgumentError(f"the {self.family} family's {wanted} (parameter) is 0, but must be above 0, "
-                                'or "estimate", which finds it')
+            raise ArgumentError(f"family={self.family!r} needs parameter=, which is its {wanted}: a number "
+                                "above 0, or 'estimate', which finds it")
         return self.family, self.link, float(parameter), self.link_power
 
     def _estimate(self, X: Matrix, y: Any, sample_weight: Any, options: dict[str, Any]) -> float:

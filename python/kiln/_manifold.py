@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import _VALID_METRICS
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -65,6 +66,10 @@ class MDS(Estimator):
         if self.dissimilarity == "precomputed" and self.metric not in ("euclidean", "precomputed"):
             raise ValueError(f"metric={self.metric!r} and dissimilarity='precomputed' of MDS exclude each "
                              "other.")
+        if isinstance(self.metric, str) and self.metric not in _VALID_METRICS:
+            raise ValueError(f"metric={self.metric!r} of MDS is neither a kind of scaling, "
+                             f"{sorted(_METRICS)}, nor a distance that sklearn.metrics.pairwise_distances "
+                             "knows.")
         return kind, "precomputed" if self.dissimilarity == "precomputed" else self.metric
 
     def __sklearn_tags__(self) -> Any:

@@ -15,7 +15,7 @@ from ._joint import current
 from ._library import (ArgumentError, DataError, KilnError, UnsupportedError, c_name, check, ffi, lib, struct,
                        text)
 from ._load import label_array, open_model
-from ._words import advice, warn, words as told
+from ._words import advice, of_table, speaking, warn, words as told
 
 
 class Data(NamedTuple):
@@ -118,7 +118,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     y = host_copy(lib.kiln_data_y(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j))
              for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
-    warnings = [*data_warnings(data), *namesakes(names)]
+    with speaking(table="" if path == "the table" else os.fsdecode(path)):
+        warnings = [*data_warnings(data), *namesakes(names)]
     if (format is None and not texts and model is None and names and not os.fsdecode(path).endswith(".edges")
             and lib.kiln_data_format(data) == lib.KILN_FILE_EDGES
             and all(name and name.isdigit() for name in names[:100])):
@@ -165,7 +166,8 @@ def _read(source: Any, where: Device, options: Any, format: str | None, columns:
                 raise ArgumentError("part= is of Parquet and Feather files; kiln.processes() reads parts of "
                                     "others")
             return _read_files(files, where, options, format), files[0]
-        return from_table(stored(files, format, columns, part), where, options, files[0]), files[0]
+        name = os.fsdecode(files[0]) + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        return from_table(stored(files, format, columns, part), where, options, name), name
     if links:
         raise ArgumentError(f"{said}, and this is a table in memory: kiln.pagerank, kiln.hits and "
                             "kiln.read_ratings take frames")
@@ -240,7 +242,7 @@ def reference_of(reference: Any) -> str | None:
     return listed(reference)
 
 
-def from_table(table: Any, where: Device, options: Any, name: Any = None) -> Any:
+def from_table(table: Any, where: Device, options: Any, name: str = "") -> Any:
     """The kiln_data of a table in memory, or of a file whose name messages tell then. The index of pandas
     names rows and is no column, in a table that pyarrow made of a frame neither."""
     if hasattr(table, "reset_index"):
@@ -261,20 +263,22 @@ def from_table(table: Any, where: Device, options: Any, name: Any = None) -> Any
         raise UnsupportedError("a column of the table is of a type that is not read, make real numbers of it "
                                "or leave it out: " + "; ".join(str(part) for part in error.args)) from error
     try:
-        where.call(lib.kiln_data_from_arrow, made, where.pointer,
-                   ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
+        with speaking(table=name):
+            where.call(lib.kiln_data_from_arrow, made, where.pointer,
+                       ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
     except KilnError as error:
-        if name is not None:
-            error.args = (str(error).replace("(table)", str(name)),)
+        error.file, error.line, error.column = name, 0, 0
         raise
     return where.turn.own(lib.kiln_data_free, made[0])
 
 
 def _of_pandas(frame: Any) -> Any:
-    """A frame of pandas as pyarrow exports it: without its index, with sparse columns filled up, and
-    intervals that are categories, as of pandas.cut, by their text. Periods, which pyarrow exports as numbers,
-    are the dates that they begin with."""
+    """A frame of pandas as pyarrow exports it: without its index, with names in text, with sparse columns
+    filled up, and intervals that are categories, as of pandas.cut, by their text. Periods, which pyarrow
+    exports as numbers, are the dates that they begin with."""
     frame = frame.reset_index(drop=True)
+    if not all(isinstance(name, str) for name in frame.columns):
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise DataError(f"two columns of the table are named {twice!r}; columns are told apart by "
@@ -306,7 +310,7 @@ def data_warnings(data: Any, silent: str | None = None) -> list[str]:
     hint = ffi.new("const char **")
     while line := lib.kiln_data_warning(data, len(warnings), hint):
         remedy = advice(text(hint[0]))
-        warnings.append(told(text(line)) + (f"; {remedy}" if remedy else ""))
+        warnings.append(of_table(told(text(line))) + (f"; {remedy}" if remedy else ""))
         if silent is None or silent not in warnings[-1]:
             warn(warnings[-1])
     return warnings

@@ -102,7 +102,7 @@ def _verified(rule: Any, original: Any, found: Any, arguments: Any, named: Any) 
 def _replaced(rule: Any, original: Any) -> Any:
     from ._accel_rules import NotHere
 
-    method = rule.places[0][1] == "fit"
+    method = ":" in rule.places[0][0]
     kind = _holder(rule.places[0][0]) if method else None
 
     @functools.wraps(original)
@@ -113,11 +113,12 @@ def _replaced(rule: Any, original: Any) -> Any:
         apart: tuple[float | None, bool] = (None, False)
         name, place = rule.name, _whose(rule)
         operands = arguments[1:] if method else arguments
-        operand = operands[0] if operands else next(iter(named.values()), None)
+        operand = operands[0] if operands else named.get("X", getattr(arguments[0], "exog", None)
+                                                         if arguments else next(iter(named.values()), None))
         again = tuple(map(_as_before, arguments)), {key: _as_before(value) for key, value in named.items()}
         try:
             if method and type(arguments[0]) is not kind:
-                name = f"{type(arguments[0]).__name__}.fit"
+                name = f"{type(arguments[0]).__name__}.{rule.places[0][1]}"
                 raise NotHere(f"a subclass of {place}'s {getattr(kind, '__name__', '')}")
             found = rule.ours(original, *arguments, **named)
             place, seconds = "kiln", time.perf_counter() - begin

@@ -7,8 +7,9 @@ import warnings
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# the tool's options, and names of C
-TOOL_WORDS = re.compile(r"(^|[^\w-])--[a-z]|\bkiln_[a-z]+_\w|\bkiln_\w+\(")
+# the tool's options and verbs, and names of C
+TOOL_WORDS = re.compile(r"(^|[^\w-])--[a-z]|\bkiln_[a-z]+_\w|\bkiln_\w+\("
+                        r"|\bkiln (info|devices|doctor|kernels|recommend|logreg|svm|glm|explain)\b")
 
 
 @pytest.fixture(autouse=True)

@@ -101,6 +101,7 @@ def test_axes(verified, model, method, operand):
     coordinates = getattr(ours, method)(operand)
     call, = verified
     assert call.where == "kiln" and call.apart < (1e-8 if operand.dtype == float else 1e-5), call
+    assert call.shape == operand.shape
     accel.uninstall()
     theirs = clone(model)
     expected = getattr(theirs, method)(operand)
@@ -359,6 +360,7 @@ def test_statsmodels_begins_where_kiln_ends(verified):
     sm.Poisson(counts, design, offset=weights).fit(disp=0)
     assert len(verified) == 9 and {call.where for call in verified} == {"kiln"}, verified
     assert not any(call.differs for call in verified), verified
+    assert {call.shape for call in verified} == {design.shape}
     sm.Logit(high, np.column_stack([design, high])).fit(disp=0, maxiter=5)
     sm.GLM(PROGRESS, design).fit(start_params=np.zeros(5))
     assert [call.where for call in verified[9:]] == ["statsmodels"] * 2, verified[9:]

@@ -89,7 +89,7 @@ def test_numbers_that_are_missing() -> None:
     assert np.isnan(data.X[[1, 1, 3], [0, 1, 0]]).all() and np.isfinite(data.X).sum() == 5
     data = kiln.read(pl.from_arrow(table).drop("n"), target="y", missing="indicator")
     assert data.feature_names == ["x", "x missing", "b", "b missing"]
-    with pytest.raises(kiln.DataError, match=r"\(table\):2: value '' in numeric column 'x': missing; 3 such"):
+    with pytest.raises(kiln.DataError, match="row 1 .*: the value in numeric column 'x' is missing; 3 such"):
         kiln.read(table, target="y", ignore="n")
     with pytest.raises(kiln.DataError, match="'n'"):
         kiln.read(table, target="y", missing="mean", ignore="x,b")
@@ -113,8 +113,9 @@ def test_refused_types_say_what_to_do() -> None:
     for values, advice in ((pa.array([datetime.date(2024, 1, 1)] * 2), "days since"),
                            (pa.array([1, 2], pa.timestamp("ms")), "days since"),
                            (pa.array([decimal.Decimal("1.5")] * 2), "float64"),
-                           (pa.array([[1], [2]]), "nested"), (pa.array([b"a", b"b"]), "ignore"),
-                           (pa.array([{"a": 1}] * 2), "nested")):
+                           (pa.array([[1], [2]]), "lists.*plain column"),
+                           (pa.array([b"a", b"b"]), "ignore='odd'"),
+                           (pa.array([{"a": 1}] * 2), "structs.*plain column")):
         table = pa.table({"x": [1, 2], "odd": values})
         with pytest.raises(kiln.UnsupportedError, match=f"'odd'.*{advice}"):
             kiln.read(table)
@@ -142,6 +143,6 @@ def test_a_model_encodes_a_table_as_its_training_data(tool: pathlib.Path, tmp_pa
         want = kiln.read(tmp_path / "new.csv", model=model)
     for table in (new, pl.from_pandas(new), pa.Table.from_pandas(new[new.columns[::-1]],
                                                                  preserve_index=False)):
-        with pytest.warns(UserWarning, match=r"\(table\):4: values of text columns not seen in training: 1"):
+        with pytest.warns(UserWarning, match="row 3 .*: values of text columns not seen in training: 1"):
             got = kiln.read(table, model=model)
         assert got.feature_names == want.feature_names and np.array_equal(dense(got.X), dense(want.X))

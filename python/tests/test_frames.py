@@ -81,6 +81,66 @@ def test_errors_say_the_columns_name():
         kiln.Ridge(device="cpu").fit(mixed, PRICE)
 
 
+def of_read(frame, **options):
+    return lambda: kiln.read(frame, **{"target": "size", **options})
+
+
+def of_fit(frame):
+    return lambda: kiln.Ridge(device="cpu").fit(frame, PRICE)
+
+
+def of_encoder(frame, new=None, **options):
+    encoder = kiln.TableEncoder(**options)
+    return (lambda: encoder.fit(frame)) if new is None else (lambda: encoder.fit(frame).transform(new))
+
+
+GAP = FRAME.assign(size=[1.0, 2.0, None] + [3.0] * 57)
+WHEN = FRAME.assign(when=pd.Timestamp("2020-01-01"))
+
+
+@pytest.mark.parametrize("call, said", [
+    (of_fit(GAP), r"row 2 \(from 0\) of the table: the value in numeric column 'size' is missing \(.*; "
+                  r"kiln.TableEncoder\(missing='mean'\) in a pipeline does it\)$"),
+    (of_read(GAP, target="colour"), "row 2 .* is missing .*missing='drop' or 'mean' or 'indicator' or 'nan'"),
+    (of_encoder(GAP), "row 2 .* missing='mean' or 'indicator' or 'nan' does it"),
+    (of_fit(FRAME.assign(size=[1.0, np.inf] * 30)),
+     r"row 1 .*'inf' in column 'size' is not a finite f64; 30 such values, the next: row 3 'size', .*"
+     r"\(repair or remove the row\)$"),
+    (of_encoder(FRAME, FRAME.assign(colour="pink"), handle_unknown="error"),
+     "row 0 .*'pink' of column 'colour'.*handle_unknown='ignore' or 'reference'"),
+    (of_encoder(FRAME, FRAME[["size", "new"]]), "^the model needs a column .* the table lacks .*training"),
+    (of_encoder(FRAME, reference={"color": "red"}), "^reference 'color' is not a column of the table"),
+    (of_encoder(FRAME, reference={"colour": "pink"}), r"^column 'colour' has no level 'pink'.*\(levels"),
+    (of_encoder(FRAME, reference={"size": "1"}), r"\(categorical='size' takes its numbers for levels\)$"),
+    (of_fit(WHEN), r"'when' .* dates, times or durations, .*: kiln.TableEncoder\(ignore='when'\) in a pipe"),
+    (of_read(WHEN), r"'when' .* days since a date, or leave it out: ignore='when'\)$"),
+    (of_encoder(WHEN), r"leave it out: ignore='when'\)$")])
+def test_messages_are_the_entrances_own(call, said):
+    """Rows count from 0, as a frame's do, and an option is written as whoever called it has it: estimators
+    have none for tables, so that theirs is the encoder's."""
+    with pytest.raises(kiln.KilnError, match=said) as caught:
+        call()
+    assert not re.search(r"\(table\)|\bline\b|\bfile\b|\bheader\b", str(caught.value) + caught.value.hint)
+    assert not caught.value.file and not caught.value.line
+
+
+def test_a_stored_table_has_rows_too(tmp_path):
+    """A message names the file, and warns of it, too."""
+    GAP.to_parquet(tmp_path / "gap.parquet")
+    with pytest.raises(kiln.DataError, match=r"row 2 \(from 0\) of .*gap.parquet: the value") as caught:
+        kiln.read(tmp_path / "gap.parquet", target="colour")
+    assert caught.value.file.endswith("gap.parquet")
+    with pytest.warns(UserWarning, match=r"row 2 \(from 0\) of .*gap.parquet: rows left out"):
+        kiln.read(tmp_path / "gap.parquet", target="colour", missing="drop")
+
+
+def test_names_that_are_numbers():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = kiln.Ridge(device="cpu").fit(FRAME.rename(columns={"size": 3}), PRICE)
+    assert model.feature_names_in_[0] == "3"
+
+
 def test_a_column_of_numbers_and_text():
     frame = FRAME.assign(colour=[1, "red"] * 30)
     for call in (lambda: kiln.Ridge(device="cpu").fit(frame, PRICE), lambda: kiln.read(frame)):

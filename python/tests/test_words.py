@@ -48,10 +48,17 @@ def test_every_text_of_the_library():
     ("--type f32, less data, or --device cpu", "float32, less data, or device='cpu'"),
     ("repair or remove the row; --allow-nonfinite accepts such values",
      "repair or remove the row; missing='nan' accepts such values"),
+    ("kiln_read_options.missing drop|mean|indicator does it",
+     "missing='drop' or 'mean' or 'indicator' or 'nan' does it"),
     ("without --strict, the last one counts", ""),
     ("name a file, or leave --map out", "name a file"),
     ("a larger memory budget (--memory), or --type f32", "a larger memory budget (memory), or float32"),
     ("kiln_read_options.missing mean|indicator keeps them", "missing='mean' or 'indicator' keeps them"),
+    ("kiln info lists the levels; they differ in capital letters and blanks, too",
+     "levels differ in capital letters and blanks, too"),
+    ("cuda:0; 'kiln devices' lists what there is", "cuda:0; kiln.devices() lists what there is"),
+    ("kiln_read_options.ignore 'a b' leaves it out", "ignore='a b' leaves it out"),
+    ("leave it out (kiln_read_options.ignore)", "leave it out (ignore)"),
     ("raise kiln_glm_options.max_iterations", "raise max_iter")])
 def test_hints(hint, said):
     assert advice(hint) == said

@@ -187,9 +187,10 @@ static kiln_status use_column(struct feed *f, const struct ki_table_column *colu
     const struct ki_arrow_type *type = &f->types[column->field];
     const struct ArrowSchema *schema = f->schema.children[column->field];
     if (type->kind == KI_ARROW_REFUSED) {
-        ki_fail(KILN_ERR_UNSUPPORTED, "column '%s' of the table has the type '%s', which is not read",
-                column->name, schema->dictionary ? schema->dictionary->format : schema->format);
-        return ki_hint("%s", ki_arrow_advice(schema));
+        const struct ki_arrow_refusal why = ki_arrow_refusal(schema);
+        ki_fail(KILN_ERR_UNSUPPORTED, "column '%s' of the table holds %s, which are not read", column->name,
+                why.kind);
+        return ki_hint("%s, or leave it out: kiln_read_options.ignore '%s'", why.remedy, column->name);
     }
     f->use[column->field] = printed && !ki_arrow_is_text(type->kind) ? PRINTED : READ;
     f->prints += f->use[column->field] == PRINTED;

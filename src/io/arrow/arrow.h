@@ -62,8 +62,11 @@ struct ki_arrow_type {
     bool dictionary;
 };
 struct ki_arrow_type ki_arrow_type_of(const struct ArrowSchema *schema);
-/* Returns what to do with a column of a refused type, for a hint. */
-const char *ki_arrow_advice(const struct ArrowSchema *schema);
+/* What a column of a refused type holds, and what to do with it. */
+struct ki_arrow_refusal {
+    const char *kind, *remedy;
+};
+struct ki_arrow_refusal ki_arrow_refusal(const struct ArrowSchema *schema);
 static inline bool ki_arrow_is_text(enum ki_arrow_kind kind) {
     return kind >= KI_ARROW_TEXT;
 }

@@ -26,15 +26,17 @@ struct ki_arrow_type ki_arrow_type_of(const struct ArrowSchema *schema) {
     return type;
 }
 
-const char *ki_arrow_advice(const struct ArrowSchema *schema) {
-    const char *format = schema->dictionary ? schema->dictionary->format : schema->format;
-    if (format[0] == 't')
-        return "it is a date, a time or a duration: make numbers of it, such as days since a date, or "
-               "leave it out (kiln_read_options.ignore)";
-    if (format[0] == 'd')
-        return "it is a decimal: cast it to float64, or leave it out (kiln_read_options.ignore)";
-    if (format[0] == '+')
-        return "it is nested, or run-end encoded: make a plain column of it, or leave it out "
-               "(kiln_read_options.ignore)";
-    return "numbers, texts and dictionaries of these are read; leave it out (kiln_read_options.ignore)";
+struct ki_arrow_refusal ki_arrow_refusal(const struct ArrowSchema *schema) {
+    switch ((schema->dictionary ? schema->dictionary->format : schema->format)[0]) {
+    case 't':
+        return (struct ki_arrow_refusal){"dates, times or durations",
+                                         "make numbers of it, such as days since a date"};
+    case 'd': return (struct ki_arrow_refusal){"decimals", "cast it to float64"};
+    case '+':
+        return (struct ki_arrow_refusal){"lists, structs or run-end encoded values",
+                                         "make a plain column of it"};
+    default:
+        return (struct ki_arrow_refusal){"neither numbers nor text nor dictionaries of these",
+                                         "make numbers or text of it"};
+    }
 }
