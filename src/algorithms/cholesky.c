@@ -141,6 +141,25 @@ double ki_substitute_narrow(const float *U, double *r, int64_t size) {
     return substitute(U, true, r, size);
 }
 
+/* to -= u from, of k numbers each. */
+static inline void take_off(double *restrict to, double u, const double *restrict from, int64_t k) {
+    for (int64_t c = 0; c < k; c++) to[c] -= u * from[c];
+}
+
+void ki_substitute_columns(const double *U, double *r, int64_t size, int64_t k) {
+    for (int64_t i = 0; i < size; i++) {
+        const double *u = U + i * size, *own = r + i * k;
+        for (int64_t c = 0; c < k; c++) r[i * k + c] /= u[i];
+        for (int64_t j = i + 1; j < size; j++) take_off(r + j * k, u[j], own, k);
+    }
+    for (int64_t i = size; i-- > 0;) {
+        const double *u = U + i * size;
+        double *own = r + i * k;
+        for (int64_t j = i + 1; j < size; j++) take_off(own, u[j], r + j * k, k);
+        for (int64_t c = 0; c < k; c++) own[c] /= u[i];
+    }
+}
+
 void ki_narrow(double *U, int64_t count) {
     enum { PIECE = 64 };
     char *to = (char *)U;

@@ -32,6 +32,8 @@ bool ki_factorise(struct ki_factorisation *of, double until);
  * what is read. */
 double ki_substitute(const double *U, double *r, int64_t size);
 double ki_substitute_narrow(const float *U, double *r, int64_t size);
+/* The same of k columns, r of size x k: U, which no cache holds, is read once for all of them. */
+void ki_substitute_columns(const double *U, double *r, int64_t size, int64_t k);
 void ki_narrow(double *U, int64_t count); /* to floats, where they are */
 /* Returns what kiln_gram of X, in memory, takes on its device, in passes over X; and what a factorisation of
  * `size` on the host holds a GPU up for, with the matrix's way there and a step's way back. */

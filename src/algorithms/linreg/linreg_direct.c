@@ -14,6 +14,7 @@
 
 #include "algorithms/linreg/linreg_block.h"
 
+#include "core/threads.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/newton.h"
 
@@ -412,19 +413,46 @@ void ki_direct_reconsider(struct ki_system *system) {
 
 /* ---- a correction ---- */
 
+enum {
+    AT_ONCE = 32
+}; /* columns that a thread solves for: their part of a few thousand rows stays in its cache */
+
+struct solve {
+    const struct ki_direct *direct;
+    double *values, *room; /* size x k, and as many by parts */
+    int64_t k;
+};
+
+/* Columns part AT_ONCE and those after it. */
+static void solve_part(void *arg, int part) {
+    const struct solve *of = arg;
+    const double *scale = of->direct->scale;
+    const int64_t size = of->direct->size, first = (int64_t)part * AT_ONCE,
+                  k = ki_min(AT_ONCE, of->k - first);
+    double *r = of->room + size * first, *values = of->values + first;
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t c = 0; c < k; c++) r[i * k + c] = scale[i] * values[i * of->k + c];
+    if (k == 1)
+        ki_substitute(of->direct->U, r, size);
+    else
+        ki_substitute_columns(of->direct->U, r, size, k);
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t c = 0; c < k; c++) values[i * of->k + c] = scale[i] * r[i * k + c];
+}
+
 kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct) {
     kiln_status status;
     struct ki_arena arena = {0};
     const int64_t size = direct->size, k = kiln_matrix_cols(A);
-    double *values = ki_arena_doubles(&arena, size * k), *r = ki_arena_doubles(&arena, size);
+    struct solve of = {.direct = direct,
+                       .values = ki_arena_doubles(&arena, size * k),
+                       .room = ki_arena_doubles(&arena, size * k),
+                       .k = k};
     TRY(arena.status);
-    TRY(ki_vector_get(values, A));
-    for (int64_t c = 0; c < k; c++) {
-        for (int64_t i = 0; i < size; i++) r[i] = direct->scale[i] * values[i * k + c];
-        ki_substitute(direct->U, r, size);
-        for (int64_t i = 0; i < size; i++) values[i * k + c] = direct->scale[i] * r[i];
-    }
-    TRY(ki_vector_set(A, values));
+    TRY(ki_vector_get(of.values, A));
+    ki_parallel(ki_newton_threads(kiln_matrix_device(A)), (int)((k + AT_ONCE - 1) / AT_ONCE), solve_part,
+                &of);
+    TRY(ki_vector_set(A, of.values));
 done:
     return ki_arena_free(&arena, status);
 }

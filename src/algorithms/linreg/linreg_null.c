@@ -17,7 +17,7 @@
 
 enum {
     ROUNDS = 2,      /* of corrections, */
-    ROUNDS_MOST = 8, /* and where a factor of few digits takes more of them */
+    ROUNDS_MOST = 8, /* and where a factor of few digits leaves more than rounding */
     UNITS = 16       /* epsilons of rounding in X n */
 };
 
@@ -47,13 +47,25 @@ done:
     return status;
 }
 
-/* Corrects N. length_c = || X n_c ||, former_c the same a round before. */
-static kiln_status correct(double *length, double *former, struct vectors *v, const struct look *look) {
+/* Returns sum_j |n_j| || x_j || of column c of values, n x k. */
+static double size_of(const double *values, int64_t c, int64_t k, const struct look *look) {
+    double size = 0;
+    for (int64_t j = 0; j < look->direct->size; j++) size += fabs(values[j * k + c]) * sqrt(look->square[j]);
+    return size;
+}
+
+/* Corrects N, which is `values` before. length_c = || X n_c ||, former_c the same a round before. */
+static kiln_status correct(double *length, double *former, struct vectors *v, const double *values,
+                           const struct look *look) {
     kiln_status status = KILN_OK;
     const int64_t k = kiln_matrix_cols(v->N);
-    double one[KI_BLOCK], minus[KI_BLOCK];
+    const double unit = ki_epsilon(kiln_matrix_type(look->system->X));
+    double one[KI_BLOCK], minus[KI_BLOCK], least[KI_BLOCK];
     bool shorter = true;
-    for (int64_t c = 0; c < k; c++) one[c] = 1, minus[c] = -1;
+    for (int64_t c = 0; c < k; c++) {
+        one[c] = 1, minus[c] = -1;
+        least[c] = unit * size_of(values, c, k, look);
+    }
     TRY(measure(length, v, look->system, v->N));
     for (int round = 0; round < ROUNDS || (shorter && round < ROUNDS_MOST); round++) {
         memcpy(former, length, (size_t)k * sizeof *former);
@@ -63,7 +75,8 @@ static kiln_status correct(double *length, double *former, struct vectors *v, co
         TRY(kiln_combine(v->N, one, v->N, minus, v->E));
         TRY(measure(length, v, look->system, v->N));
         shorter = false;
-        for (int64_t c = 0; c < k; c++) shorter = shorter || length[c] < 0.5 * former[c];
+        for (int64_t c = 0; c < k; c++)
+            shorter = shorter || (length[c] > least[c] && length[c] < 0.5 * former[c]);
     }
 done:
     return status;
@@ -76,9 +89,7 @@ static void find_bounds(double *bound, double *cleaned, const double *values, in
     const int64_t n = look->direct->size;
     const double unit = ki_epsilon(kiln_matrix_type(look->system->X));
     for (int64_t c = 0; c < k; c++) {
-        double size = 0;
-        for (int64_t j = 0; j < n; j++) size += fabs(values[j * k + c]) * sqrt(look->square[j]);
-        bound[c] = UNITS * unit * size;
+        bound[c] = UNITS * unit * size_of(values, c, k, look);
         for (int64_t j = 0; j < n; j++) {
             const double value = values[j * k + c];
             cleaned[j * k + c] = fabs(value) * sqrt(look->centred[j]) <= bound[c] ? 0 : value;
@@ -120,7 +131,7 @@ static kiln_status look_at(struct look *look, int64_t first, int64_t k) {
     for (int64_t c = 0; c < k; c++)
         for (int64_t j = 0; j < n; j++) values[j * k + c] = look->direct->null[(first + c) * n + j];
     TRY(ki_vector_set(v.N, values));
-    TRY(correct(length, former, &v, look));
+    TRY(correct(length, former, &v, values, look));
     TRY(ki_vector_get(values, v.N));
     find_bounds(bound, cleaned, values, k, look);
     memcpy(narrow, cleaned, (size_t)(n * k) * sizeof *narrow);

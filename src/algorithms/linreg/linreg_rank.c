@@ -46,9 +46,12 @@ done:
 /* ---- by columns ---- */
 
 static double rank_product(const double *a, const double *b, const double *metric, int64_t n) {
-    double sum = 0;
-    for (int64_t j = 0; j < n; j++) sum += metric[j] * a[j] * b[j];
-    return sum;
+    double sum[4] = {0}; /* each addition would wait for the one before */
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (int s = 0; s < 4; s++) sum[s] += metric[j + s] * a[j + s] * b[j + s];
+    for (; j < n; j++) sum[0] += metric[j] * a[j] * b[j];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 static void rank_add(double *a, double factor, const double *b, int64_t n) {
