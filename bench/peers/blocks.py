@@ -3,10 +3,12 @@
 
 Rows of 10 numbers and 6 categories of 5 to 5,000 levels. For f32 and f64 the passes that a generalised linear
 model is made of, value with gradient and Hessian product, over the codes and over the same X as entries, in
-turns, with the bytes that each reads and so what bytes alone would give. --busy counts seconds of the
-processor, for a machine that others use. Ends with 1 if results differ by more than rounding.
+turns, with the bytes that each reads and so what bytes alone would give. With --fits whole Poisson models of
+both, and glum's of a SplitMatrix of tabmat by each of its solvers (pip install glum; not with a GPU), all of
+one objective. --busy counts seconds of the processor, for a machine that others use. Ends with 1 if passes
+differ by more than rounding, or a fit of Kiln's is more than 1e-6 above the best.
 
-    KILN_LIBRARY=build/libkiln.so python3 bench/peers/blocks.py --threads 2 --json FILE --commit TEXT
+    KILN_LIBRARY=build/libkiln.so python3 bench/peers/blocks.py --threads 2 --fits --json FILE --commit TEXT
 """
 import argparse
 import datetime
@@ -17,6 +19,7 @@ import time
 import numpy as np
 import scipy.sparse
 
+L2 = 1.0
 NUMBERS, LEVELS = 10, (5, 20, 100, 500, 2000, 5000)
 
 
@@ -95,9 +98,11 @@ def passes(kiln, device, kind, numbers, codes, X, y, turns, clock):
 
     def gradient(i):
         kiln.call("loss_gradient", value, G[i], None, C, loss, both[i], W, None)
+        kiln.call("device_sync", device)
 
     def hessian(i):
         kiln.call("loss_hessian", G[i], None, loss, C, both[i], W, None, 0.0, None)
+        kiln.call("device_sync", device)
     for name, call in (("gradient", gradient), ("hessian", hessian)):
         least = best([lambda: call(0), lambda: call(1)], turns, clock)
         results = []
@@ -113,22 +118,86 @@ def passes(kiln, device, kind, numbers, codes, X, y, turns, clock):
     return told
 
 
+def objective(eta, y, w):
+    return float(np.sum(np.exp(eta) - y * eta) + L2 / 2 * w @ w)
+
+
+def fit(kiln, device, kind, X, y):
+    """The coefficients and the intercept of a model of a matrix on the device, and Newton's steps."""
+    real = np.float32 if kind == kiln.lib.KILN_F32 else np.float64
+    rows, cols = X.shape
+    target = kiln.make(device, "dense", device, kind, rows, 1, np.ascontiguousarray(y, real))
+    w, b = (kiln.make(device, "dense", device, kind, n, 1, None) for n in (cols, 1))
+    report = kiln.struct("report")
+    kiln.call("glm", w, b, X, target,
+              kiln.struct("glm_options", family=kiln.lib.KILN_POISSON, l2=L2, tolerance=1e-4), report)
+    found = np.empty(cols, real), np.empty(1, real)
+    for to, made in zip(found, (w, b)):
+        kiln.call("matrix_get", to, made)
+    return found[0].astype(float), float(found[1][0]), int(report.iterations)
+
+
+def fit_glum(solver, numbers, codes, y):
+    import glum
+    import tabmat
+    parts = [tabmat.DenseMatrix(np.asfortranarray(numbers))]
+    parts += [tabmat.CategoricalMatrix(code) for code in codes]
+    model = glum.GeneralizedLinearRegressor(family="poisson", alpha=L2 / len(y), l1_ratio=0, solver=solver,
+                                            gradient_tol=1e-6, max_iter=300)
+    model.fit(tabmat.SplitMatrix(parts), y)
+    return model.coef_, float(model.intercept_), int(model.n_iter_)
+
+
+def fits(kiln, device, numbers, codes, X, y, turns, clock):
+    """Seconds, steps and objectives of whole fits, which take turns."""
+    told, run = {}, {}
+    for name, kind in (("f32", kiln.lib.KILN_F32), ("f64", kiln.lib.KILN_F64)):
+        real = np.float32 if name == "f32" else np.float64
+        made = {"codes": coded(kiln, device, kind, numbers, codes),
+                "entries": kiln.make(device, "csr", device, kind, *X.shape, X.indptr.astype(np.int64),
+                                     X.indices, X.data.astype(real))}
+        for way, matrix in made.items():
+            run[f"kiln {way} {name}"] = lambda kind=kind, matrix=matrix: fit(kiln, device, kind, matrix, y)
+    # glum numbers the levels that occur; a level of no row has the coefficient 0
+    seen = [np.unique(code, return_inverse=True) for code in codes]
+    if device.name == "cpu":
+        for solver in ("irls-ls", "lbfgs"):
+            run[f"glum {solver}"] = lambda solver=solver: fit_glum(solver, numbers, [n for _, n in seen], y)
+    for turn in range(turns):
+        for name, call in run.items():
+            begin = clock()
+            w, b, steps = call()
+            seconds = clock() - begin
+            if name.startswith("glum"):
+                at = np.cumsum([NUMBERS] + [len(levels) for levels, _ in seen])
+                eta = numbers @ w[:NUMBERS] + b + sum(w[first:][n] for first, (_, n) in zip(at, seen))
+            else:
+                eta = X @ w + b
+            least = min(seconds, told[name]["seconds"]) if turn else seconds
+            told[name] = {"seconds": least, "iterations": steps, "objective": objective(eta, y, w)}
+    for name, found in told.items():
+        print(f"{name:20}{found['seconds']:10.3f} s {found['iterations']:5} steps, {found['objective']:.9g}")
+    return told
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=1000000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--fits", action="store_true")
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--commit", default="")
     parser.add_argument("--json")
     a = parser.parse_args()
     import kiln_c as kiln
-    device = kiln.Device("cpu", threads=a.threads)
+    device = kiln.Device(a.device, threads=a.threads)
     clock = time.process_time if a.busy else time.perf_counter
     numbers, codes, y = draw(a.rows)
     X = entries(numbers, codes)
     told = {"made_by": "bench/peers/blocks.py", "date": str(datetime.date.today()), "commit": a.commit,
-            "device": next(row["description"] for row in kiln.devices() if row["name"] == "cpu"),
+            "device": next(row["description"] for row in kiln.devices() if row["name"] == device.name),
             "seconds_of": "processor" if a.busy else "clock",
             "threads": a.threads, "rows": a.rows, "numbers": NUMBERS, "levels": LEVELS}
     bad = False
@@ -136,6 +205,11 @@ def main():
         found = told[name] = passes(kiln, device, kind, numbers, codes, X, y, a.turns, clock)
         bad |= any(found[of]["difference"] > most for of in ("gradient", "hessian"))
         print(name, json.dumps(found))
+    if a.fits:
+        found = told["fits"] = fits(kiln, device, numbers, codes, X, y, min(a.turns, 3), clock)
+        least = min(one["objective"] for one in found.values())
+        bad |= any(one["objective"] > least + 1e-6 * abs(least) for name, one in found.items()
+                   if name.startswith("kiln"))
     if a.json:
         with open(a.json, "w", encoding="utf-8") as file:
             json.dump(told, file, indent=1)

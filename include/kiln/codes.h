@@ -1,5 +1,5 @@
-/* Kiln: sparse matrices that keep categories as codes, on a CPU. Apart from kiln.h, as few programs make them
- * by hand: tables with text columns become such matrices when they are read.
+/* Kiln: sparse matrices that keep categories as codes, on a CPU or a GPU. Apart from kiln.h, as few programs
+ * make them by hand: tables with text columns become such matrices when they are read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -176,8 +176,6 @@ void ki_matrix_clear(kiln_matrix *A) {
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
         if (!(A->lent_buffers & 1u << part)) ki_device_release(A->device, ki_matrix_part(A, part));
     ki_matrix_drop_host(A);
-    if (A->codes)
-        ki_memory_count(A->device, ki_matrix_bytes(A->codes->numbers) - ki_codes_bytes(A->codes, A->rows));
     ki_codes_free(A->codes);
     A->codes = NULL;
     drop_filled(A);
@@ -308,8 +306,13 @@ kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type typ
     kiln_status status;
     int64_t *row_start = NULL;
     int32_t *col = NULL;
+    void *values = NULL;
     kiln_matrix *made = NULL;
-    void *values = ki_alloc((size_t)(A->nnz * ki_type_bytes(A->type)));
+    if (A->codes && ki_codes_fit(device)) {
+        TRY(ki_codes_copy(&made, device, type, A));
+        goto copied;
+    }
+    values = ki_alloc((size_t)(A->nnz * ki_type_bytes(A->type)));
     TRY(values ? KILN_OK : ki_fail_nomem((size_t)(A->nnz * ki_type_bytes(A->type)), "a copy of a matrix"));
     if (A->format == KILN_CSR) {
         row_start = ki_alloc((size_t)(A->rows + 1) * 8);
@@ -326,6 +329,7 @@ kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type typ
     row_start = NULL;
     col = NULL;
     values = NULL;
+copied:
     TRY(copy_filled(made, A));
     *B = made;
     made = NULL;
@@ -372,11 +376,9 @@ static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     if (A->here) return A->device->processes->fetch(to, A, part);
     const kiln_status status = ki_matrix_home(A);
     if (status != KILN_OK) return status;
-    if (A->codes) {
-        ki_codes_entries(part == KI_ROW_START ? to : NULL, part == KI_COL ? to : NULL,
-                         part == KI_VALUES ? to : NULL, A);
-        return KILN_OK;
-    }
+    if (A->codes)
+        return ki_codes_entries(part == KI_ROW_START ? to : NULL, part == KI_COL ? to : NULL,
+                                part == KI_VALUES ? to : NULL, A);
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))

@@ -2,6 +2,7 @@
  * copy in host memory on the way, which data that nearly fill it have no room for. */
 #include <string.h>
 
+#include "core/codes/codes.h"
 #include "core/home.h"
 #include "core/matrix.h"
 #include "core/processes.h"
@@ -65,6 +66,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     void *memory[KI_PARTS];
     kiln_status status;
     TRY(ki_matrix_home(A));
+    if (A->codes && ki_codes_fit(device)) return ki_codes_move(A, device);
     TRY(ki_matrix_expand(A));
     ki_slots_drop(A);
     if (!from_cpu) {

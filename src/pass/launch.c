@@ -145,7 +145,9 @@ kiln_status ki_chain_candidates(struct ki_candidate **list, int *count, int *cho
 }
 
 void ki_chain_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again) {
-    if (chain->X->format == KILN_DENSE)
+    if (chain->X->codes)
+        ki_codes_programs(programs, chain);
+    else if (chain->X->format == KILN_DENSE)
         ki_dense_programs(programs, chain);
     else
         ki_csr_programs(programs, chain, again);
@@ -155,5 +157,6 @@ void ki_chain_programs(struct ki_programs *programs, const struct ki_chain *chai
 kiln_status ki_chain_gpu(const struct ki_chain *chain) {
     const bool softmax = chain->map == KI_ROW_SOFTMAX || chain->map == KI_ROW_SOFTMAX_LOSS;
     if (softmax && chain->k > ki_plan_columns(chain)) return ki_chain_gpu_composed(chain);
+    if (chain->X->codes) return ki_chain_gpu_codes(chain);
     return ki_chain_run_plan(chain, NULL);
 }

@@ -121,12 +121,15 @@ kiln_status ki_chain_gpu_composed(const struct ki_chain *chain);
 
 kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *plan);
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *plan);
+/* Of an X that keeps categories as codes, which has no plans to choose from. */
+kiln_status ki_chain_gpu_codes(const struct ki_chain *chain);
 /* Lists the kernels of a chain's pass, as far as its shape tells; again: an earlier pass has scattered into
  * w. Of its operands only X is looked at, and which of the others there are. */
 void ki_chain_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again);
 /* The same, where X is dense; and where it is sparse. */
 void ki_dense_programs(struct ki_programs *programs, const struct ki_chain *chain);
 void ki_csr_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again);
+void ki_codes_programs(struct ki_programs *programs, const struct ki_chain *chain);
 /* The plans that each layout offers. */
 kiln_status ki_dense_candidates(struct ki_candidate **list, int *count, int *chosen,
                                 const struct ki_chain *chain);

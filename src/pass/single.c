@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/codes/codes.h"
 #include "core/group.h"
 
 static const kiln_matrix *matrix_of(const struct ki_single *single) {
@@ -25,14 +26,26 @@ bool ki_works_in_place(const struct ki_single *single) {
     return false;
 }
 
+/* With X's codes as they are. Returns whether that is all; else the device has no room for them, and X gets
+ * entries, which can pass by. */
+static bool run_with_codes(kiln_status *status, const struct ki_single *single, const kiln_matrix *X) {
+    const struct ki_operand held[] = {{X->codes->numbers, false}, {X->codes->words, false}};
+    *status = ki_operands_hold(X->device, held, 2);
+    if (*status != KILN_OK) return *status != KILN_ERR_DEVICE_NOMEM;
+    *status = single->run(single->whole);
+    ki_operands_release(X->device, held, 2);
+    return *status != KILN_ERR_DEVICE_NOMEM || ki_works_in_place(single);
+}
+
 /* An operation allocates before it writes, so that one that found too little memory can be begun again; not
  * so where the driver failed it later, which would tell if an operand, already overwritten, were read
  * again. */
 static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix *X) {
     const struct ki_operand held = {X, false};
     if (X->streams) return ki_stream(single);
-    if (X->codes && single->codes) return single->run(single->whole);
-    kiln_status status = ki_operands_hold(X->device, &held, 1);
+    kiln_status status;
+    if (X->codes && single->codes && run_with_codes(&status, single, X)) return status;
+    status = ki_operands_hold(X->device, &held, 1);
     if (status == KILN_ERR_DEVICE_NOMEM) return ki_stream(single);
     if (status != KILN_OK) return status;
     const bool fits = !single->work || ki_on_cpu(X->device) || single->work <= ki_memory_room(X->device);
@@ -58,7 +71,7 @@ kiln_status ki_run_single(const struct ki_single *single) {
 
 bool ki_streams(const kiln_matrix *X) {
     if (X->here) X = X->here;
-    return !ki_matrix_resident(X) && ki_streams_beside(X, 0);
+    return !ki_matrix_resident(X->codes ? X->codes->numbers : X) && ki_streams_beside(X, 0);
 }
 
 bool ki_streams_beside(const kiln_matrix *X, int64_t bytes) {
@@ -68,5 +81,5 @@ bool ki_streams_beside(const kiln_matrix *X, int64_t bytes) {
     const struct ki_group *group = X->device->group;
     for (int i = 0; i < (group ? group->count : 1); i++)
         room += ki_memory_room(group ? group->member[i] : X->device);
-    return ki_matrix_own_bytes(X) > room;
+    return (X->codes ? ki_codes_bytes(X->codes, X->rows) : ki_matrix_own_bytes(X)) > room;
 }

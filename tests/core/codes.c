@@ -186,14 +186,100 @@ static void others_expand(void **state) {
     }
 }
 
+/* A copy has codes, too, and is one: what becomes of the first does not touch it. In another type the numbers
+ * change and the codes do not. */
 static void copies(void **state) {
     (void)state;
-    kiln_matrix *A = make(), *B = NULL;
+    kiln_matrix *A = make(), *B = NULL, *C = NULL;
     assert_int_equal(kiln_matrix_copy(&B, device, KILN_F64, A), KILN_OK);
-    assert_entries(B);
+    assert_int_equal(kiln_matrix_copy(&C, device, KILN_F32, A), KILN_OK);
     assert_coded(A, true);
     kiln_matrix_free(A);
+    assert_coded(B, true);
+    assert_entries(B);
+    assert_int_equal(storage_of(C).bytes, ROWS * (NUMBERS * 4 + 1 + 2));
     kiln_matrix_free(B);
+    kiln_matrix_free(C);
+    assert_int_equal(used(), 0);
+}
+
+static void assert_product(const kiln_matrix *A, kiln_device *on, const double *expected) {
+    static double y[COLS], got[COLS];
+    kiln_matrix *Y = NULL, *W = NULL;
+    for (int j = 0; j < COLS; j++) y[j] = j % 11 - 5;
+    assert_int_equal(kiln_matrix_dense(&Y, on, KILN_F64, COLS, 1, y), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&W, on, KILN_F64, COLS, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_mmchain(W, 1, A, NULL, Y, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_get(got, W), KILN_OK);
+    assert_memory_equal(got, expected, sizeof got); /* sums of halves that f64 holds */
+    kiln_matrix_free(Y);
+    kiln_matrix_free(W);
+}
+
+/* X^T (X y) of the entries. */
+static void product_of_entries(double expected[COLS]) {
+    memset(expected, 0, COLS * sizeof *expected);
+    for (int64_t i = 0; i < ROWS; i++) {
+        double dot = 0;
+        for (int64_t e = row_start[i]; e < row_start[i + 1]; e++) dot += values[e] * (col[e] % 11 - 5);
+        for (int64_t e = row_start[i]; e < row_start[i + 1]; e++) expected[col[e]] += values[e] * dot;
+    }
+}
+
+/* A GPU keeps the codes, copied or moved there and back, and takes no more memory than they; passes leave
+ * them; what wants entries has them. */
+static void on_opencl(void **state) {
+    (void)state;
+    static double expected[COLS];
+    kiln_device *opencl;
+    kiln_device_statistics statistics = {.size = sizeof statistics};
+    kiln_matrix *A = make(), *B = NULL;
+    if (kiln_device_open(&opencl, "opencl", NULL) != KILN_OK) {
+        kiln_matrix_free(A);
+        skip();
+    }
+    product_of_entries(expected);
+    assert_int_equal(kiln_matrix_copy(&B, opencl, KILN_TYPE_DEFAULT, A), KILN_OK);
+    assert_int_equal(kiln_device_get_statistics(opencl, &statistics), KILN_OK);
+    assert_in_range(statistics.memory_used, ROWS * (NUMBERS * 8 + 1 + 2), ROWS * (NUMBERS * 8 + 1 + 2) + 512);
+    assert_product(B, opencl, expected);
+    assert_coded(B, true);
+    assert_entries(B);
+    assert_coded(B, true);
+    kiln_matrix_free(B);
+    assert_int_equal(ki_matrix_move(A, opencl), KILN_OK);
+    assert_int_equal(used(), 0);
+    assert_product(A, opencl, expected);
+    assert_int_equal(ki_matrix_move(A, device), KILN_OK);
+    assert_coded(A, true);
+    assert_product(A, device, expected);
+    assert_int_equal(ki_matrix_move(A, opencl), KILN_OK);
+    assert_int_equal(kiln_matrix_set(A, values), KILN_OK);
+    assert_coded(A, false);
+    assert_product(A, opencl, expected);
+    assert_entries(A);
+    kiln_matrix_free(A);
+    kiln_device_close(opencl);
+}
+
+/* A GPU whose sums have an order has entries. */
+static void deterministic(void **state) {
+    (void)state;
+    static double expected[COLS];
+    const kiln_device_options options = {.size = sizeof options, .deterministic = 1};
+    kiln_device *opencl;
+    kiln_matrix *A = make(), *B = NULL;
+    if (kiln_device_open(&opencl, "opencl", &options) != KILN_OK) {
+        kiln_matrix_free(A);
+        skip();
+    }
+    product_of_entries(expected);
+    assert_int_equal(kiln_matrix_copy(&B, opencl, KILN_TYPE_DEFAULT, A), KILN_OK);
+    assert_coded(B, false);
+    assert_product(B, opencl, expected);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+    kiln_device_close(opencl);
 }
 
 /* From entries: codes where columns are categories, and else none. */
@@ -262,7 +348,7 @@ static void refused(void **state) {
     assert_int_equal(used(), 0);
 }
 
-/* A device that is no single CPU gets entries. */
+/* A group gets entries. */
 static void elsewhere(void **state) {
     (void)state;
     kiln_codes codes[2];
@@ -310,7 +396,8 @@ static void faults_lose_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(widths),  TEST(passes_leave_codes), TEST(others_expand),      TEST(copies), TEST(packing),
-        TEST(refused), TEST(elsewhere),          TEST(faults_lose_nothing)};
+        TEST(widths),    TEST(passes_leave_codes), TEST(others_expand), TEST(copies),
+        TEST(packing),   TEST(on_opencl),          TEST(deterministic), TEST(refused),
+        TEST(elsewhere), TEST(faults_lose_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

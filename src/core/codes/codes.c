@@ -1,5 +1,5 @@
-/* Matrices with codes: how they are made, of codes or of entries, and become entries again. */
-#include "core/codes/codes.h"
+/* Matrices with codes: how they are made, of codes or of entries. */
+#include "core/codes/entries.h"
 
 #include <stdatomic.h>
 
@@ -12,7 +12,7 @@
 enum { PARTS = 64 }; /* of the rows, for loops over all */
 
 bool ki_codes_fit(const kiln_device *device) {
-    return ki_on_cpu(device) && !ki_device_shares(device);
+    return !ki_device_shares(device) && (ki_on_cpu(device) || !device->options.deterministic);
 }
 
 int64_t ki_codes_bytes(const struct ki_codes *codes, int64_t rows) {
@@ -23,125 +23,34 @@ int64_t ki_codes_bytes(const struct ki_codes *codes, int64_t rows) {
 
 void ki_codes_free(struct ki_codes *codes) {
     if (!codes) return;
-    for (int64_t c = 0; codes->column && c < codes->count; c++) ki_free(codes->column[c].codes);
     kiln_matrix_free(codes->numbers);
+    kiln_matrix_free(codes->words);
     ki_free(codes->place);
     ki_free(codes->column);
     ki_free(codes);
 }
 
-/* ---- their entries ---- */
-
-struct entries {
-    const kiln_matrix *A;
-    int64_t before[PARTS + 1]; /* entries of the parts before */
-    int64_t *row_start;
-    int32_t *col;
-    void *values;
-};
-
-static bool is_entry(const kiln_matrix *numbers, int64_t at) {
-    return numbers->type == KILN_F32 ? ((const float *)ki_host(&numbers->values))[at] != 0
-                                     : ((const double *)ki_host(&numbers->values))[at] != 0;
-}
-
-static int64_t entries_of_row(const kiln_matrix *A, int64_t row) {
-    const struct ki_codes *codes = A->codes;
-    const int64_t n = codes->numbers->cols;
-    int64_t count = 0;
-    for (int64_t j = 0; j < n; j++) count += is_entry(codes->numbers, row * n + j);
-    for (int64_t c = 0; c < codes->count; c++)
-        count += ki_code_at(&codes->column[c], row) < codes->column[c].levels;
-    return count;
-}
-
-static void count_part(void *of, int part) {
-    struct entries *e = of;
-    const int64_t end = ki_part_begin(e->A->rows, part + 1, PARTS);
-    int64_t count = 0;
-    for (int64_t i = ki_part_begin(e->A->rows, part, PARTS); i < end; i++) count += entries_of_row(e->A, i);
-    e->before[part + 1] = count;
-}
-
-static int64_t count_entries(struct entries *e) {
-    e->before[0] = 0;
-    ki_parallel(e->A->device->threads, PARTS, count_part, e);
-    for (int part = 0; part < PARTS; part++) e->before[part + 1] += e->before[part];
-    return e->before[PARTS];
-}
-
-/* number: where the entry's value stands among the numbers, or -1: it is a level. */
-static void put_entry(const struct entries *e, int64_t at, int64_t column, int64_t number) {
-    const kiln_matrix *numbers = e->A->codes->numbers;
-    if (e->col) e->col[at] = (int32_t)column;
-    if (!e->values) return;
-    if (e->A->type == KILN_F32)
-        ((float *)e->values)[at] = number < 0 ? 1 : ((const float *)ki_host(&numbers->values))[number];
-    else
-        ((double *)e->values)[at] = number < 0 ? 1 : ((const double *)ki_host(&numbers->values))[number];
-}
-
-/* The entries of a row from `at` on, in the order of their columns; returns where the next row's begin. */
-static int64_t put_row(const struct entries *e, int64_t row, int64_t at) {
-    const struct ki_codes *codes = e->A->codes;
-    const int64_t n = codes->numbers->cols;
-    int64_t j = 0;
-    for (int64_t c = 0; c <= codes->count; c++) {
-        const struct ki_code_column *column = codes->column + c;
-        const int64_t until = c < codes->count ? column->first : e->A->cols;
-        for (; j < n && codes->place[j] < until; j++)
-            if (is_entry(codes->numbers, row * n + j)) put_entry(e, at++, codes->place[j], row * n + j);
-        const int64_t level = c < codes->count ? ki_code_at(column, row) : 0;
-        if (c < codes->count && level < column->levels) put_entry(e, at++, column->first + level, -1);
-    }
-    return at;
-}
-
-static void fill_part(void *of, int part) {
-    const struct entries *e = of;
-    const int64_t end = ki_part_begin(e->A->rows, part + 1, PARTS);
-    int64_t at = e->before[part];
-    for (int64_t i = ki_part_begin(e->A->rows, part, PARTS); i < end; i++) {
-        if (e->row_start) e->row_start[i] = at;
-        at = put_row(e, i, at);
-    }
-}
-
-void ki_codes_entries(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A) {
-    struct entries e = {.A = A, .row_start = row_start, .col = col, .values = values};
-    const int64_t nnz = count_entries(&e);
-    ki_parallel(A->device->threads, PARTS, fill_part, &e);
-    if (row_start) row_start[A->rows] = nnz;
-}
-
-kiln_status ki_matrix_expand(const kiln_matrix *matrix) {
-    kiln_matrix *A = (kiln_matrix *)(uintptr_t)matrix; /* how it is kept, not what it is */
-    struct ki_codes *codes = A->codes;
-    void *memory[KI_PARTS] = {0};
-    kiln_status status = KILN_OK;
-    if (!codes) return KILN_OK;
-    for (int part = 0; part < KI_PARTS; part++) {
-        const int64_t bytes = ki_matrix_part_bytes(A, part);
-        if (!(memory[part] = ki_alloc((size_t)bytes))) TRY(ki_fail_nomem((size_t)bytes, "a sparse matrix"));
-    }
-    ki_codes_entries(memory[KI_ROW_START], memory[KI_COL], memory[KI_VALUES], A);
-    A->codes = NULL;
-    status = ki_matrix_place(A, memory);
-    if (status == KILN_OK) {
-        ki_memory_count(A->device, ki_matrix_bytes(codes->numbers) - ki_codes_bytes(codes, A->rows));
-        ki_codes_free(codes);
-        return KILN_OK;
-    }
-    A->codes = codes;
-done:
-    for (int part = 0; part < KI_PARTS; part++) ki_free(memory[part]);
-    return status;
-}
-
 /* ---- making them ---- */
+
+/* Codes whose arrays lie in host memory until all are written. */
+struct making {
+    struct ki_codes *codes;
+    kiln_type type;
+    int64_t rows, cols, width; /* width: numbers of a row */
+    void *numbers, *words;     /* from ki_alloc */
+    int64_t words_count;
+};
 
 static int narrowest(int64_t levels) {
     return levels <= UINT8_MAX ? 1 : levels <= UINT16_MAX ? 2 : 4;
+}
+
+/* Sums of a level for neighbouring threads of a GPU, where few levels are added to all the time. */
+static int spread_of(int64_t levels) {
+    enum { MOST = 32, ALL = 512 };
+    int spread = 1;
+    while (spread < MOST && 2 * spread * levels <= ALL) spread *= 2;
+    return spread;
 }
 
 static void put_code(struct ki_code_column *column, int64_t row, int64_t code) {
@@ -154,61 +63,126 @@ static void put_code(struct ki_code_column *column, int64_t row, int64_t code) {
     }
 }
 
-/* Room for codes and numbers, which are not yet written: categories ascend and do not overlap. */
-static kiln_status codes_new(struct ki_codes **codes, kiln_device *device, kiln_type type, int64_t rows,
-                             int64_t cols, const struct ki_category *categories, int64_t count) {
-    kiln_status status = KILN_OK;
-    struct ki_codes *made = ki_calloc(sizeof *made);
-    if (!made) return ki_fail_nomem(sizeof *made, "a matrix");
-    int64_t numbers = cols, next = 0;
-    for (int64_t c = 0; c < count; c++) numbers -= categories[c].levels;
-    made->place = ki_alloc((size_t)numbers * sizeof *made->place);
-    made->column = ki_calloc((size_t)count * sizeof *made->column);
-    if (!made->place || !made->column) TRY(ki_fail_nomem((size_t)cols * 4, "categories"));
-    made->count = count;
-    for (int64_t c = 0, j = 0; c <= count; c++) {
-        const int64_t until = c < count ? categories[c].first : cols;
-        for (; next < until; next++) made->place[j++] = (int32_t)next;
-        if (c == count) break;
-        struct ki_code_column *column = &made->column[c];
-        *column = (struct ki_code_column){categories[c].first, categories[c].levels, made->slots, 0, NULL};
-        column->bytes = narrowest(column->levels);
-        made->slots += column->levels + 1;
+static void making_free(struct making *m) {
+    ki_codes_free(m->codes);
+    ki_free(m->numbers);
+    ki_free(m->words);
+}
+
+/* The columns and places of categories that ascend and do not overlap. */
+static void lay_out(struct ki_codes *codes, int64_t cols, const struct ki_category *categories) {
+    int64_t next = 0;
+    for (int64_t c = 0, j = 0; c <= codes->count; c++) {
+        const int64_t until = c < codes->count ? categories[c].first : cols;
+        for (; next < until; next++) codes->place[j++] = (int32_t)next;
+        if (c == codes->count) break;
+        struct ki_code_column *column = &codes->column[c];
+        *column = (struct ki_code_column){.first = categories[c].first,
+                                          .levels = categories[c].levels,
+                                          .slot = codes->slots,
+                                          .bytes = narrowest(categories[c].levels),
+                                          .spread = spread_of(categories[c].levels)};
+        codes->slots += column->levels + 1;
         next = column->first + column->levels;
-        column->codes = ki_alloc((size_t)(rows * column->bytes));
-        if (!column->codes) TRY(ki_fail_nomem((size_t)(rows * column->bytes), "categories"));
     }
-    TRY(ki_matrix_new(&made->numbers, device, type, rows, numbers));
+}
+
+/* The column that is the `rank`-th by levels, of equal ones the first. */
+static struct ki_code_column *narrow_column(const struct ki_codes *codes, int64_t rank) {
+    for (int64_t c = 0; c < codes->count; c++) {
+        int64_t before = 0;
+        for (int64_t d = 0; d < codes->count; d++) {
+            const int64_t more = codes->column[d].levels - codes->column[c].levels;
+            before += more < 0 || (more == 0 && d < c);
+        }
+        if (before == rank) return &codes->column[c];
+    }
+    return NULL;
+}
+
+/* Bytes before the codes. */
+static int64_t head_bytes(const struct making *m) {
+    return ki_ceil_div((m->codes->count * KI_CODE_WORDS + m->width) * 4, 16) * 16;
+}
+
+/* The beginning of the words. */
+static void put_head(const struct making *m) {
+    const struct ki_codes *codes = m->codes;
+    int32_t *word = m->words;
+    int64_t near = 0;
+    for (int64_t rank = 0; rank < codes->count; rank++, word += KI_CODE_WORDS) {
+        struct ki_code_column *column = narrow_column(codes, rank);
+        column->near = near += column->levels * column->spread;
+        word[KI_CODE_AT] = (int32_t)(column->at / 16);
+        word[KI_CODE_BYTES] = column->bytes;
+        word[KI_CODE_FIRST] = (int32_t)column->first;
+        word[KI_CODE_LEVELS] = (int32_t)column->levels;
+        word[KI_CODE_SPREAD] = column->spread;
+        word[KI_CODE_NEAR] = (int32_t)ki_min(near, INT32_MAX);
+    }
+    memcpy(word, codes->place, (size_t)m->width * 4);
+}
+
+/* Room for codes and numbers, which are not yet written. Freed by making_free, whatever it returns. */
+static kiln_status making_begin(struct making *m, kiln_type type, int64_t rows, int64_t cols,
+                                const struct ki_category *categories, int64_t count) {
+    *m = (struct making){ki_calloc(sizeof *m->codes), type, rows, cols, cols, NULL, NULL, 0};
+    if (!m->codes) return ki_fail_nomem(sizeof *m->codes, "a matrix");
+    for (int64_t c = 0; c < count; c++) m->width -= categories[c].levels;
+    int64_t bytes;
+    if (!ki_mul3(rows, m->width, ki_type_bytes(type), &bytes)) return ki_fail_nomem(SIZE_MAX, "a matrix");
+    m->codes->count = count;
+    m->codes->place = ki_alloc((size_t)m->width * sizeof *m->codes->place);
+    m->codes->column = ki_calloc((size_t)count * sizeof *m->codes->column);
+    m->numbers = ki_alloc((size_t)bytes);
+    if (!m->codes->place || !m->codes->column || !m->numbers) return ki_fail_nomem((size_t)bytes, "a matrix");
+    lay_out(m->codes, cols, categories);
+    bytes = head_bytes(m);
+    for (int64_t c = 0; c < count; c++) {
+        int64_t more;
+        m->codes->column[c].at = bytes;
+        if (!ki_mul(rows, m->codes->column[c].bytes, &more) || more / 16 + bytes / 16 >= INT32_MAX)
+            return ki_fail(KILN_ERR_ARGUMENT, "the codes of %lld rows overflow", (long long)rows);
+        bytes += ki_ceil_div(more, 16) * 16;
+    }
+    m->words_count = bytes / 4;
+    m->words = ki_calloc((size_t)bytes);
+    if (!m->words) return ki_fail_nomem((size_t)bytes, "categories");
+    put_head(m);
+    ki_codes_point(m->codes->column, count, m->words);
+    return KILN_OK;
+}
+
+/* What has been written goes to the device. */
+static kiln_status making_end(struct ki_codes **codes, struct making *m, kiln_device *device) {
+    kiln_status status;
+    struct ki_codes *made = m->codes;
+    made->nnz = ki_codes_count(made, m->numbers, m->width, m->rows, m->type, device->threads);
+    TRY(ki_matrix_adopt_dense(&made->numbers, device, m->type, m->rows, m->width, m->numbers));
+    m->numbers = NULL;
+    TRY(ki_matrix_adopt_dense(&made->words, device, KILN_F32, m->words_count, 1, m->words));
+    m->words = NULL;
+    if (!ki_on_cpu(device)) ki_codes_point(made->column, made->count, NULL);
     *codes = made;
-    made = NULL;
+    m->codes = NULL;
 done:
-    ki_codes_free(made);
     return status;
 }
 
 kiln_status ki_matrix_adopt_codes(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                   int64_t cols, struct ki_codes *codes) {
-    kiln_status status;
-    kiln_matrix *made = NULL;
-    const int64_t bytes = ki_codes_bytes(codes, rows) - ki_matrix_bytes(codes->numbers);
-    TRY(ki_matrix_shell(&made, device, type, KILN_CSR, rows, cols));
-    TRY(ki_memory_make_room(device, bytes));
-    ki_memory_count(device, bytes);
-    made->codes = codes;
-    made->given = true;
-    made->nnz = count_entries(&(struct entries){.A = made});
-    *A = made;
-    made = NULL;
-done:
-    kiln_matrix_free(made);
-    return status;
+    const kiln_status status = ki_matrix_shell(A, device, type, KILN_CSR, rows, cols);
+    if (status != KILN_OK) return status;
+    (*A)->codes = codes;
+    (*A)->given = true;
+    (*A)->nnz = codes->nnz;
+    return KILN_OK;
 }
 
 /* ---- of entries ---- */
 
 struct packing {
-    struct ki_codes *codes;
-    int64_t rows;
+    struct making made;
     const int64_t *row_start;
     const int32_t *col;
     const void *values;
@@ -226,7 +200,7 @@ static bool equals(kiln_type type, const char *value, double number) {
 }
 
 static void pack_row(struct packing *p, int64_t row, char *numbers, int64_t element) {
-    const kiln_type type = p->codes->numbers->type;
+    const kiln_type type = p->made.type;
     for (int64_t e = p->row_start[row]; e < p->row_start[row + 1]; e++) {
         const int32_t source = p->source[p->col[e]];
         const char *value = (const char *)p->values + e * element;
@@ -235,7 +209,7 @@ static void pack_row(struct packing *p, int64_t row, char *numbers, int64_t elem
             if (equals(type, value, 0)) atomic_store(&p->odd, true);
             continue;
         }
-        struct ki_code_column *column = &p->codes->column[-1 - source];
+        struct ki_code_column *column = &p->made.codes->column[-1 - source];
         if (!equals(type, value, 1) || ki_code_at(column, row) < column->levels) atomic_store(&p->odd, true);
         put_code(column, row, p->col[e] - column->first);
     }
@@ -243,14 +217,14 @@ static void pack_row(struct packing *p, int64_t row, char *numbers, int64_t elem
 
 static void pack_part(void *of, int part) {
     struct packing *p = of;
-    const kiln_matrix *numbers = p->codes->numbers;
-    const int64_t end = ki_part_begin(p->rows, part + 1, PARTS), element = ki_type_bytes(numbers->type),
-                  bytes = numbers->cols * element;
-    for (int64_t i = ki_part_begin(p->rows, part, PARTS); i < end; i++) {
-        char *row = (char *)ki_host(&numbers->values) + i * bytes;
+    const struct making *m = &p->made;
+    const int64_t end = ki_part_begin(m->rows, part + 1, PARTS), element = ki_type_bytes(m->type),
+                  bytes = m->width * element;
+    for (int64_t i = ki_part_begin(m->rows, part, PARTS); i < end; i++) {
+        char *row = (char *)m->numbers + i * bytes;
         memset(row, 0, (size_t)bytes);
-        for (int64_t c = 0; c < p->codes->count; c++)
-            put_code(&p->codes->column[c], i, p->codes->column[c].levels);
+        for (int64_t c = 0; c < m->codes->count; c++)
+            put_code(&m->codes->column[c], i, m->codes->column[c].levels);
         pack_row(p, i, row, element);
     }
 }
@@ -273,25 +247,23 @@ kiln_status ki_codes_pack(struct ki_codes **codes, kiln_device *device, kiln_typ
                           int64_t cols, const int64_t *row_start, const int32_t *col, const void *values,
                           const struct ki_category *categories, int64_t count) {
     kiln_status status;
-    struct packing p = {.rows = rows, .row_start = row_start, .col = col, .values = values};
+    struct packing p = {.row_start = row_start, .col = col, .values = values};
     int32_t *source = NULL;
     *codes = NULL;
     if (!pays(type, rows, cols, row_start[rows], categories, count)) return KILN_OK;
-    TRY(codes_new(&p.codes, device, type, rows, cols, categories, count));
+    TRY(making_begin(&p.made, type, rows, cols, categories, count));
     source = ki_alloc((size_t)cols * sizeof *source);
     if (!source) TRY(ki_fail_nomem((size_t)cols * sizeof *source, "categories"));
-    for (int64_t j = 0; j < p.codes->numbers->cols; j++) source[p.codes->place[j]] = (int32_t)j;
+    for (int64_t j = 0; j < p.made.width; j++) source[p.made.codes->place[j]] = (int32_t)j;
     for (int64_t c = 0; c < count; c++)
         for (int64_t l = 0; l < categories[c].levels; l++)
             source[categories[c].first + l] = (int32_t)(-1 - c);
     p.source = source;
     ki_parallel(device->threads, PARTS, pack_part, &p);
-    if (atomic_load(&p.odd)) goto done;
-    *codes = p.codes;
-    p.codes = NULL;
+    if (!atomic_load(&p.odd)) TRY(making_end(codes, &p.made, device));
 done:
     ki_free(source);
-    ki_codes_free(p.codes);
+    making_free(&p.made);
     return status;
 }
 
@@ -356,6 +328,7 @@ kiln_status kiln_matrix_codes(kiln_matrix **A, kiln_device *device, kiln_type ty
                               int64_t cols, const void *numbers, const kiln_codes *given, int64_t count) {
     static const char call[] = "kiln_matrix_codes";
     kiln_status status;
+    struct making m = {0};
     struct ki_codes *codes = NULL;
     kiln_codes *own = NULL;
     struct ki_category *categories = NULL;
@@ -367,21 +340,24 @@ kiln_status kiln_matrix_codes(kiln_matrix **A, kiln_device *device, kiln_type ty
     if (!ki_codes_fit(device)) {
         ki_fail(KILN_ERR_UNSUPPORTED, "%s: device %s does not keep categories as codes", call,
                 device->info.name);
-        return ki_hint("make the matrix on a CPU, and copy it: kiln_matrix_copy");
+        return ki_hint("make the matrix on a CPU, and copy it, which gives it entries: kiln_matrix_copy");
     }
     own = ki_alloc((size_t)count * sizeof *own);
     categories = ki_alloc((size_t)count * sizeof *categories);
     if (!own || !categories) TRY(ki_fail_nomem((size_t)count * sizeof *own, "categories"));
     TRY(take_given(own, categories, given, count, cols));
-    TRY(codes_new(&codes, device, type, rows, cols, categories, count));
-    if (codes->numbers->nnz > 0 && !numbers)
+    TRY(making_begin(&m, type, rows, cols, categories, count));
+    const int64_t bytes = rows * m.width * ki_type_bytes(type);
+    if (bytes > 0 && !numbers)
         TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: %lld columns are no category's, but numbers is NULL", call,
-                    (long long)codes->numbers->cols));
-    for (int64_t c = 0; c < count; c++) TRY(take_codes(&codes->column[c], &own[c], rows));
-    if (codes->numbers->nnz > 0) TRY(kiln_matrix_set(codes->numbers, numbers));
+                    (long long)m.width));
+    for (int64_t c = 0; c < count; c++) TRY(take_codes(&m.codes->column[c], &own[c], rows));
+    if (bytes > 0) memcpy(m.numbers, numbers, (size_t)bytes);
+    TRY(making_end(&codes, &m, device));
     TRY(ki_matrix_adopt_codes(A, device, type, rows, cols, codes));
     codes = NULL;
 done:
+    making_free(&m);
     ki_codes_free(codes);
     ki_free(categories);
     ki_free(own);

@@ -1,0 +1,13 @@
+/* What makes codes and what turns them into entries both need. */
+#ifndef KI_CODES_ENTRIES_H
+#define KI_CODES_ENTRIES_H
+
+#include "core/codes/codes.h"
+
+/* Entries of rows whose codes lie in host memory, as do numbers, rows x width. */
+int64_t ki_codes_count(const struct ki_codes *codes, const void *numbers, int64_t width, int64_t rows,
+                       kiln_type type, int threads);
+/* Says where a CPU finds the codes of columns; words: NULL, nowhere. */
+void ki_codes_point(struct ki_code_column *column, int64_t count, void *words);
+
+#endif
