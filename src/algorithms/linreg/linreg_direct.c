@@ -14,7 +14,6 @@
 
 #include "algorithms/linreg/linreg_block.h"
 
-#include "core/threads.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/newton.h"
 
@@ -450,8 +449,7 @@ kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct) {
                        .k = k};
     TRY(arena.status);
     TRY(ki_vector_get(of.values, A));
-    ki_parallel(ki_newton_threads(kiln_matrix_device(A)), (int)((k + AT_ONCE - 1) / AT_ONCE), solve_part,
-                &of);
+    ki_newton_parallel(kiln_matrix_device(A), (int)((k + AT_ONCE - 1) / AT_ONCE), solve_part, &of);
     TRY(ki_vector_set(A, of.values));
 done:
     return ki_arena_free(&arena, status);
