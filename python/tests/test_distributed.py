@@ -274,3 +274,69 @@ def test_torchrun(before, tmp_path):
                           check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("found 2 True") == 2, (done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Of two workers, each a process of one thread."""
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("dask.array")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as made:
+            yield made
+
+
+def _on_dask(*arrays):
+    import dask.array
+
+    return [dask.array.from_array(one, chunks=(70, *one.shape[1:])) for one in arrays]
+
+
+def test_dask(client):
+    """Arrays, also cut by columns, and what there is for each row; an error of a worker's is the client's."""
+    import kiln.distributed.dask as over
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5))
+    y, s = np.where(X @ np.arange(5.0) > 0.3 * rng.normal(size=500), "high", "low"), rng.uniform(1, 2, 500)
+    whole = kiln.LogisticRegression().fit(X, y, s)
+    cut, labels, weights = _on_dask(X, y, s)
+    found = over.fit(kiln.LogisticRegression(), cut.rechunk((70, 2)), labels, sample_weight=weights)
+    assert (found.classes_ == whole.classes_).all()
+    np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-4)
+    centres = over.fit(kiln.KMeans(init=X[:3], n_clusters=3), cut, client=client)
+    np.testing.assert_allclose(centres.inertia_, kiln.KMeans(init=X[:3], n_clusters=3).fit(X).inertia_)
+    assert not hasattr(centres, "labels_")
+    with pytest.raises(ValueError, match="alpha"):
+        over.fit(kiln.Ridge(-1.0), cut, weights)
+    with pytest.raises(kiln.ArgumentError, match="as many partitions"):
+        over.fit(kiln.Ridge(), cut, weights.rechunk(50))
+    with pytest.raises(kiln.ArgumentError, match="must be a Dask array"):
+        over.fit(kiln.Ridge(), X, s)
+
+
+def test_dask_frames(client):
+    import kiln.distributed.dask as over
+    frames, pandas = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+
+    table = pandas.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=["a", "b", "c"])
+    whole = kiln.Ridge().fit(table[["a", "b"]], table["c"])
+    cut = frames.from_pandas(table, npartitions=5)
+    found = over.fit(kiln.Ridge(), cut[["a", "b"]], cut["c"])
+    np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-8)
+    assert list(found.feature_names_in_) == ["a", "b"]
+
+
+def _end_worker(now):
+    os.kill(os.getpid(), 9)
+
+
+def test_a_dask_worker_is_lost(client):
+    """The other one notices: the client has an error, and does not wait for ever."""
+    import kiln.distributed.dask as over
+
+    X, y = _on_dask(np.eye(140), np.arange(140) % 2)
+    model = kiln.LogisticRegression()
+    model.callback = _end_worker
+    with pytest.raises(Exception, match="has gone|another process|did not come"):
+        over.fit(model, X, y)

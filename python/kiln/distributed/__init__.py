@@ -3,7 +3,8 @@
     with kiln.distributed.join():
         model = kiln.LogisticRegression().fit(X_mine, y_mine)
 
-Each process has rows of its own, and the whole model afterwards.
+Each process has rows of its own, and the whole model afterwards. kiln.distributed.dask fits what lies on the
+workers of a Dask cluster.
 """
 from __future__ import annotations
 
