@@ -107,9 +107,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,  #
         clusters = Matrix.empty(where, (self.n_clusters, 3), operand.dtype)
         self._run([centres, operand], init=lib.KILN_INIT_GIVEN if given else getattr(lib, _STARTS[self.init]),
                   restarts=restarts, seed=int(random.randint(2**31 - 1)),
-                  spherical=int(self.spherical), tolerance=self.tol, max_iterations=self.max_iter,
+                  spherical=int(self.spherical), tolerance=self.tol,
                   weights=None if weights is None else matrix(weights, where), labels=labels,
-                  clusters=clusters, **options)
+                  clusters=clusters, **{"max_iterations": self.max_iter, **options})
         self.cluster_centers_ = centres.numpy()
         self.labels_ = labels.numpy()[:, 0].astype(np.int32)
         self.inertia_ = self.objective_
@@ -163,8 +163,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,  #
 class MiniBatchKMeans(KMeans):
     """K-Means by batches of rows drawn at random: a fraction of a pass each.
 
-    max_no_improvement, init_size and reassignment_ratio are taken and change nothing: `tol` says when to
-    stop, starts are of all rows, and empty clusters are always moved. n_steps_: batches so far.
+    max_iter counts passes over X, of as many batches as X has rows for. max_no_improvement, init_size and
+    reassignment_ratio are taken and change nothing: `tol` says when to stop, starts are of all rows, and
+    empty clusters are always moved. n_steps_: batches so far; n_iter_: the passes that these are, rounded up.
     """
 
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", max_iter: int = 100,
@@ -183,8 +184,11 @@ class MiniBatchKMeans(KMeans):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         X = self._checked(X)
-        self._cluster(X, sample_weight, self._restarts(), batch=min(self.batch_size, X.shape[0]))
+        rows, batch = X.shape[0], min(self.batch_size, X.shape[0])
+        self._cluster(X, sample_weight, self._restarts(), batch=batch,
+                      max_iterations=-(-self.max_iter * rows // batch))
         self.n_steps_ = self.n_iter_
+        self.n_iter_ = -(-self.n_steps_ * batch // rows)
         if not self.compute_labels:
             del self.labels_
         return self

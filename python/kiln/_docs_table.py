@@ -332,6 +332,7 @@ cluster_centers_ | array of shape (n_clusters, n_features) | The centres.
 labels_ | array of shape (n_samples,) | The nearest centre of each row.
 inertia_ | float | The sum of squared distances of the rows from their nearest centres.
 n_steps_ | int | Batches so far.
+MiniBatchKMeans.n_iter_ | int | The passes over X that its batches are, rounded up.
 embedding_ | array of shape (n_samples, n_components) | The layout.
 _Axes.components_ | array of shape (n_components, n_features) | The right singular vectors, or axes; the
     largest entry of each is positive.

@@ -204,6 +204,22 @@ def test_batches_of_k_means(tmp_path):
     assert not hasattr(model, "report_")
 
 
+@pytest.mark.parametrize("rows, batch, passes", [(600, 100, 1), (600, 250, 2), (50, 1024, 3)])
+def test_batches_are_counted_in_passes(rows, batch, passes):
+    """max_iter is that of scikit-learn: so many passes, of rows / batch steps each."""
+    X = np.random.default_rng(0).random((rows, 3))
+    most = -(-passes * rows // min(batch, rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = kiln.MiniBatchKMeans(4, max_iter=passes, batch_size=batch, tol=0, random_state=0,
+                                    device="cpu").fit(X)
+    assert ours.n_steps_ == ours.report_.n_iter == most
+    assert ours.n_iter_ == -(-most * min(batch, rows) // rows)
+    theirs = sklearn.cluster.MiniBatchKMeans(4, max_iter=passes, batch_size=batch, tol=0, random_state=0,
+                                             max_no_improvement=None).fit(X)
+    assert ours.n_steps_ - theirs.n_steps_ in (0, 1)  # the last batch of ours may end beyond the last pass
+
+
 def test_scaling_in_scikit_learns_words():
     X = np.random.default_rng(0).random((15, 3))
     for how in ({"metric": "euclidean"}, {"metric": "manhattan"},
