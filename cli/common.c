@@ -236,7 +236,31 @@ static bool bounds_process(const struct run *run) {
     return strncmp(run->device_info.name, "cpu", 3) == 0;
 }
 
-static void put_memory(struct result *result, const struct run *run) {
+/* The most that was held of what the budget is about, of which a 20th more is allowed. What a run tells in
+ * several places is of one moment. */
+static bool over_budget(struct run *run, const kiln_device_statistics *s, int64_t process) {
+    enum { OVER = 20 };
+    const int64_t budget = run->device_info.memory, counted = bounds_process(run) ? process : 0;
+    if (run->held == 0) run->held = counted > s->memory_peak ? counted : s->memory_peak;
+    return run->held > budget + budget / OVER;
+}
+
+/* Of a run that has held too much: the error of --strict, else a warning's words. */
+static kiln_error held_too_much(char *message, size_t room, const struct run *run) {
+    const bool cpu = bounds_process(run), mapped = run->settings->map;
+    snprintf(message, room, "%s held %s, more than 5 %% over the budget of %s",
+             cpu ? "the process" : "the device", text_bytes((double)run->held),
+             text_bytes((double)run->device_info.memory));
+    return (kiln_error){.status = cpu ? KILN_ERR_NOMEM : KILN_ERR_DEVICE_NOMEM,
+                        .message = message,
+                        .hint = mapped ? "a larger --memory, or a file of f32"
+                                       : "a larger --memory, --type f32, or --map where the verb takes it",
+                        .file = "",
+                        .offset = -1};
+}
+
+/* Returns whether that was more than the budget. */
+static bool put_memory(struct result *result, struct run *run) {
     const bool shown = run->settings->memory > 0 || run->settings->map;
     kiln_device_statistics s = {0};
     kiln_device_get_statistics(run->device, &s);
@@ -257,7 +281,10 @@ static void put_memory(struct result *result, const struct run *run) {
     PUT(result, "panel_bytes", COUNT(s.panel_bytes));
     PUT(result, "panel_seconds", SECONDS(s.panel_seconds));
     PUT(result, "panel_wait_seconds", SECONDS(s.panel_wait_seconds));
+    const bool over = over_budget(run, &s, process);
+    PUT(result, "over_budget", FLAG(over));
     result_close(result);
+    return over;
 }
 
 /* Counts what has been timed, and so not measuring and writing. */
@@ -268,13 +295,14 @@ static void put_sharing(struct result *result, const struct run *run) {
     result_close(result);
 }
 
-void run_say_memory(const struct run *run, const kiln_matrix *X) {
+void run_say_memory(struct run *run, const kiln_matrix *X) {
     const bool sparse = kiln_matrix_format(X) == KILN_CSR, mapped = run->settings->map;
     const int64_t element = (kiln_matrix_type(X) == KILN_F32 ? 4 : 8) + (sparse ? 4 : 0);
     const double bytes =
         (double)kiln_matrix_nnz(X) * (double)element + (sparse ? 8 * (double)(kiln_matrix_rows(X) + 1) : 0);
     const bool cpu = bounds_process(run),
                passes = mapped || (!cpu && bytes > (double)run->device_info.memory);
+    run->bounded = true;
     if (run->settings->memory == 0 && !mapped) return;
     say("memory: X, %s, stays %s%s; the budget of %s is %s", text_bytes(bytes),
         mapped          ? "in its file"
@@ -284,18 +312,24 @@ void run_say_memory(const struct run *run, const kiln_matrix *X) {
         text_bytes((double)run->device_info.memory));
 }
 
-int run_check_memory(const struct run *run) {
-    enum { OVER = 20 }; /* a 20th of the budget is allowed beyond it */
+/* In JSON a run that ends so has its results, and the error beside them. */
+static void put_held(struct result *result, const struct run *run, bool over) {
+    char message[200];
+    if (!over || !run->bounded || !run->settings->strict) return;
+    const kiln_error error = held_too_much(message, sizeof message, run);
+    PUT(result, "error", JSON(error_json(&error)));
+}
+
+int run_check_memory(struct run *run) {
     kiln_device_statistics s = {0};
-    if (!run->settings->strict || kiln_device_get_statistics(run->device, &s) != KILN_OK) return EXIT_DONE;
-    const int64_t budget = run->device_info.memory, process = bounds_process(run) ? process_peak() : 0;
-    const int64_t held = process > s.memory_peak ? process : s.memory_peak;
-    if (held <= budget + budget / OVER) return EXIT_DONE;
-    say_error("kiln: %s held %s, more than 5 %% over the budget of %s",
-              process ? "the process" : "the device", text_bytes((double)held), text_bytes((double)budget));
-    say_error("hint: a larger --memory, %s, or leave --strict out",
-              run->settings->map ? "a file of f32" : "--type f32, --map where the verb takes it");
-    return exit_code(KILN_ERR_NOMEM, WORKING);
+    char message[200];
+    if (kiln_device_get_statistics(run->device, &s) != KILN_OK) return EXIT_DONE;
+    if (!over_budget(run, &s, process_peak())) return EXIT_DONE;
+    const kiln_error error = held_too_much(message, sizeof message, run);
+    const bool strict = run->settings->strict;
+    say_error("kiln: %s%s", strict ? "" : "warning: ", message);
+    say_error("hint: %s%s", error.hint, strict ? ", or leave --strict out" : "");
+    return strict ? exit_code(error.status, WORKING) : EXIT_DONE;
 }
 
 static void add_up(struct run *run) {
@@ -319,7 +353,7 @@ void run_put_seconds(struct result *result, struct run *run, bool shown) {
     PUT(result, "write", SECONDS(seconds->write), .before = shown ? ", write " : NULL);
     PUT(result, "other", SECONDS(seconds->other), .before = shown ? ", other " : NULL);
     result_close(result);
-    put_memory(result, run);
+    put_held(result, run, put_memory(result, run));
     put_sharing(result, run);
 }
 

@@ -28,6 +28,8 @@ struct run {
     kiln_device_info device_info;
     kiln_checkpoint *checkpoint; /* NULL without one; closed by main */
     bool checkpoint_stays;       /* what comes from here on is not for it */
+    bool bounded;                /* --memory is about it: run_say_memory was called */
+    int64_t held;                /* the most that was held, as it is told; 0 until then */
     struct seconds seconds;
     kiln_sharing sharing;           /* after the work that was timed last */
     const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
@@ -77,8 +79,9 @@ void run_put_seconds(struct result *result, struct run *run, bool shown);
 /* Prints it as JSON, or as text where tables go; 0 or an exit code. */
 int run_tell(const struct run *run, const struct result *result);
 /* Says what of X is held, and how it goes by, where a budget is given or X stays in its file. */
-void run_say_memory(const struct run *run, const kiln_matrix *X);
-/* After the run, with --strict: 0, or that more than 5 % over the budget was held, which is told. */
-int run_check_memory(const struct run *run);
+void run_say_memory(struct run *run, const kiln_matrix *X);
+/* After the run: 0, or with --strict the exit code of having held more than 5 % over the budget; which is
+ * told, without --strict as a warning. */
+int run_check_memory(struct run *run);
 
 #endif

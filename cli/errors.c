@@ -40,6 +40,18 @@ int exit_code(kiln_status status, enum activity activity) {
     return 1;
 }
 
+json_t *error_json(const kiln_error *error) {
+    json_t *object = json_object();
+    json_put_text(object, "code", kiln_status_name(error->status));
+    json_put_text(object, "message", error->message);
+    json_put_text(object, "file", *error->file ? error->file : NULL);
+    json_put(object, "line", error->line > 0 ? json_integer(error->line) : json_null());
+    json_put(object, "column", error->column > 0 ? json_integer(error->column) : json_null());
+    json_put(object, "offset", error->offset >= 0 ? json_integer(error->offset) : json_null());
+    json_put_text(object, "hint", *error->hint ? error->hint : NULL);
+    return object;
+}
+
 static int report(const kiln_error *error, enum activity activity) {
     char place[1100] = "";
     size_t length = 0;
@@ -55,15 +67,8 @@ static int report(const kiln_error *error, enum activity activity) {
     if (*error->hint) say_error("hint: %s", error->hint);
     int code = exit_code(error->status, activity);
     if (!talk_json()) return code;
-    json_t *object = json_object(), *inner = json_object();
-    json_put_text(inner, "code", kiln_status_name(error->status));
-    json_put_text(inner, "message", error->message);
-    json_put_text(inner, "file", *error->file ? error->file : NULL);
-    json_put(inner, "line", error->line > 0 ? json_integer(error->line) : json_null());
-    json_put(inner, "column", error->column > 0 ? json_integer(error->column) : json_null());
-    json_put(inner, "offset", error->offset >= 0 ? json_integer(error->offset) : json_null());
-    json_put_text(inner, "hint", *error->hint ? error->hint : NULL);
-    json_put(object, "error", inner);
+    json_t *object = json_object();
+    json_put(object, "error", error_json(error));
     char *text = json_dumps(object, JSON_INDENT(2)); /* whole before it is printed: see memory_or_end */
     if (text) puts(text);
     free(text);

@@ -4,6 +4,8 @@
 
 #include <kiln.h>
 
+#include "json.h"
+
 #if defined(__GNUC__)
 #define CLI_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
@@ -16,6 +18,9 @@ enum activity { WORKING, READING, USING_MODEL, WRITING, ACTIVITIES };
 enum { EXIT_DONE = 0, EXIT_NOT_CONVERGED = 4, EXIT_INTERRUPTED = 130 };
 
 int exit_code(kiln_status status, enum activity activity);
+
+/* What --json says of an error under the key "error". */
+json_t *error_json(const kiln_error *error);
 
 /* Finds what else a hint may say where memory is short; NULL, as at first: nothing. */
 void offer_for_memory(const char *more);

@@ -79,7 +79,7 @@ const struct verb verb_of_sfa = {
     "kiln sfa ratings.csv --factors 32 --test-fraction 0.1 -o ratings.kiln\n"
     "kiln recommend ratings.kiln --user 196",
     .run = run_sfa,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(LINKS),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .width = factors_width,

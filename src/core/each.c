@@ -16,6 +16,11 @@ bool ki_lies_in_file(const kiln_matrix *X) {
     return X->file != NULL;
 }
 
+bool ki_pair_too_large(const kiln_matrix *X) {
+    return !X->here && !ki_on_cpu(X->device) && !ki_matrix_resident(X) &&
+           2 * ki_matrix_own_bytes(X) > ki_memory_room(X->device);
+}
+
 bool ki_lies_apart(const kiln_matrix *X) {
     return X->here || X->file;
 }
@@ -57,7 +62,7 @@ kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64
 
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X) {
     if (X->here) return X->device->processes->each(made, sums, each, X);
-    if (X->file && X->format == KILN_CSR) return ki_each_in_file(made, sums, each, X);
+    if (X->file) return ki_each_in_file(made, sums, each, X);
     kiln_matrix *all[KI_EACH_MADE] = {NULL};
     double added[KI_EACH_SUMS] = {0};
     const kiln_status status = each->run(each, X, 0, 0, all, added);

@@ -9,8 +9,9 @@
 
 enum { KI_EACH_MADE = 2, KI_EACH_SUMS = 4, KI_EACH_CALL = 24 };
 
-/* Holds what is done to the rows of a sparse X where they lie, by each process itself: matrices are made of
- * them, which lie as X does, and sums taken. It travels as it is, so that it has no pointers but to code. */
+/* Holds what is done to the rows of X where they lie, by each process itself (of a sparse X): matrices are
+ * made of them, which lie as X does, and sums taken. It travels as it is, so that it has no pointers but to
+ * code, where rows lie in processes. */
 struct ki_each {
     /* On rows of X, the first of which is X's row `row` and has its entry number `entry`. made: as many new
      * matrices of those rows, NULL before; sums: those of the rows before, 0 at first. */
@@ -20,7 +21,8 @@ struct ki_each {
     char call[KI_EACH_CALL]; /* what run wants to know: the name of the call for errors, ... */
     double number;           /* ... and numbers */
     uint64_t seed;
-    kiln_type type;
+    kiln_type type;             /* of what is made; KILN_TYPE_DEFAULT: X's */
+    const double *row, *column; /* a number for each row and column of an X that does not lie in processes */
 };
 
 /* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing
@@ -37,6 +39,9 @@ void ki_matrix_not_shared(kiln_matrix *A);
 kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X);
 bool ki_in_processes(const kiln_matrix *X);
 bool ki_lies_in_file(const kiln_matrix *X);
+/* Returns whether a sparse X in host memory and another of its size have no room on its device, which is no
+ * CPU. */
+bool ki_pair_too_large(const kiln_matrix *X);
 /* Returns whether X's rows lie in processes or in a file, and of such an X, which is sparse, the transposed
  * matrix, whose rows do, too. */
 bool ki_lies_apart(const kiln_matrix *X);

@@ -90,13 +90,27 @@ done:
     return status;
 }
 
+static kiln_status make_like(kiln_matrix **A, const kiln_matrix *pattern, kiln_type type,
+                             const void *values) {
+    kiln_matrix *changed = (kiln_matrix *)(uintptr_t)pattern; /* who owns its structure, not what it is */
+    void *own = NULL;
+    kiln_status status;
+    TRY(ki_values_copy(&own, type, pattern->nnz, values));
+    TRY(pattern->file ? read(A, pattern, type, own) : share(A, changed, type, own));
+    return KILN_OK;
+done:
+    ki_free(own);
+    return status;
+}
+
 static kiln_status like_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                              kiln_matrix **made, double *sums) {
     (void)row, (void)entry, (void)sums;
-    return kiln_matrix_like(made, rows, each->type, NULL);
+    return make_like(made, rows, each->type, NULL);
 }
 
-/* Of rows that lie in processes; these have no part of `values` yet. */
+/* Of rows that lie in processes, which have no part of `values` yet, or in a file: ones to theirs, which goes
+ * on to a temporary file. */
 static kiln_status like_each(kiln_matrix **A, const kiln_matrix *pattern, kiln_type type,
                              const void *values) {
     kiln_matrix *made = NULL;
@@ -118,14 +132,6 @@ kiln_status kiln_matrix_like(kiln_matrix **A, const kiln_matrix *pattern, kiln_t
     if (type == KILN_TYPE_DEFAULT) type = pattern->type;
     if (type != KILN_F32 && type != KILN_F64)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no type has the number %d", call, (int)type);
-    kiln_matrix *changed = (kiln_matrix *)(uintptr_t)pattern; /* who owns its structure, not what it is */
-    void *own = NULL;
-    kiln_status status;
-    if (pattern->here) return like_each(A, pattern, type, values);
-    TRY(ki_values_copy(&own, type, pattern->nnz, values));
-    TRY(pattern->file ? read(A, pattern, type, own) : share(A, changed, type, own));
-    return KILN_OK;
-done:
-    ki_free(own);
-    return status;
+    const bool each = pattern->here || (pattern->file && !values);
+    return each ? like_each(A, pattern, type, values) : make_like(A, pattern, type, values);
 }

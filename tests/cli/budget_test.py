@@ -180,16 +180,19 @@ KMEANS = (
     ("--init", "k-means++"),
     ("--init", "k-means-parallel"),
     ("--batch", "50", "--max-iterations", "40"),
+    ("--spherical", "--init", "random"),
 )
 SVD = (("svd",), ("pca", "--scale"), ("svd", "--center", "--solver", "krylov"))
 TRIPLES = 2
 PAGERANK = ((), ("--unweighted",), ("--personalize", "seeds.txt"))
 
-ALS = (
-    ("ratings", ),
-    ("ratings", "--counted", "--solver", "cholesky", "--test-fraction", "0.2"),
-    ("counts", "--implicit"),
-    ("counts", "--implicit", "--confidence", "log"),
+FACTORS = (
+    ("als", "ratings"),
+    ("als", "ratings", "--counted", "--solver", "cholesky", "--test-fraction", "0.2"),
+    ("als", "counts", "--implicit"),
+    ("als", "counts", "--implicit", "--confidence", "log"),
+    ("sfa", "ratings"),
+    ("sfa", "ratings", "--test-fraction", "0.2"),
 )
 
 TOPICS = (
@@ -199,7 +202,7 @@ TOPICS = (
     ("lda", "--steps", "3"),
 )
 
-SHORT = CASES[0], CASES[4], CASES[8], CASES[9]
+BRIEF = *(CASES[i] for i in (0, 4, 8, 9)), KMEANS[0], SVD[0], FACTORS[0], FACTORS[4], TOPICS[0], TOPICS[2]
 
 
 class Runs:
@@ -315,9 +318,10 @@ class Runs:
 
     def compare_factors(self, device, case, shape, code, mapped):
         """Few iterations, after which rounding has not grown."""
-        data, out = self.path(f"{case[0]}-{code}.npz"), self.path("factors.npz")
-        command = ["als", data, *case[1:], "--factors", "3", "--max-iterations", "4", "--seed", "5", "--type",
-                   "f32" if code == "f" else "f64", "--factors-out", out]
+        data, out = self.path(f"{case[1]}-{code}.npz"), self.path("factors.npz")
+        factors = "1" if case[0] == "sfa" else "3"  # sfa holds seven vectors for each
+        command = [case[0], data, *case[2:], "--factors", factors, "--max-iterations", "4", "--seed", "5",
+                   "--type", "f32" if code == "f" else "f64", "--factors-out", out]
         want = self.run(*command, "--device", device)
         right = tensors(out, "A", "B")
         way = self.budget(device, data, mapped)
@@ -403,7 +407,7 @@ def cases(runs):
     yield from ((runs.compare_clusters, case, shape) for case in KMEANS for shape in ("dense", "sparse"))
     yield from ((runs.compare_triples, case, shape) for case in SVD for shape in ("dense", "sparse"))
     yield from ((runs.compare_ranks, case, "sparse") for case in PAGERANK)
-    yield from ((runs.compare_factors, case, "sparse") for case in ALS)
+    yield from ((runs.compare_factors, case, "sparse") for case in FACTORS)
     yield from ((runs.compare_topics, case, "sparse") for case in TOPICS)
 
 
@@ -423,8 +427,10 @@ def main(kiln, *devices):
                     continue  # members gather by columns, which a budget below X has no room for
                 if compare == runs.compare and "cholesky" in case and (shape, code) != ("dense", "d"):
                     continue  # for which a budget that is smaller than X has no room
-                if "short" in ways and case not in (*SHORT, KMEANS[0], SVD[0], ALS[0], TOPICS[0], TOPICS[2]):
+                if "short" in ways and case not in BRIEF:
                     continue
+                if "--spherical" in case and not mapped:
+                    continue  # rows of length 1 have to fit
                 named = {"short", shape, "f32" if code == "f" else "f64", "map" if mapped else "read"}
                 if all(way in named for way in ways):
                     runs.case(compare, device, case, shape, code, mapped)

@@ -25,6 +25,9 @@ VERBS = (
     ("kmeans", "dense.npy", "-k", "4", "--init", "random", "--max-iterations", "4"),
     ("pagerank", "links.npz", "--max-iterations", "4"),
     ("hits", "links.npz", "--max-iterations", "4"),
+    ("hits", "links.npz", "--unweighted", "--max-iterations", "4"),
+    ("kmeans", "links.npz", "--spherical", "-k", "2", "--init", "random", "--max-iterations", "2"),
+    ("sfa", "links.npz", "--factors", "2", "--max-iterations", "1"),
     ("als", "links.npz", "--factors", "3", "--max-iterations", "2"),
     ("gap", "links.npz", "--topics", "3", "--max-iterations", "2"),
     ("lda", "links.npz", "--topics", "3", "--max-iterations", "2"),
@@ -88,13 +91,20 @@ def check(kiln, folder, verb, name, *options):
 
 
 def check_strict(kiln, folder):
-    """A process is larger than a budget of 4 MB, if not by much."""
+    """A process is larger than a budget of 4 MB, if not by much: a warning, with --strict an error that JSON
+    has beside the results."""
     data, target = os.path.join(folder, "dense.npy"), os.path.join(folder, "number.npy")
     command = [kiln, "linreg", data, "--target-file", target, "--map", "--device", "cpu", "--threads", "2"]
     for budget, strict, wanted in (("4M", False, 0), ("4M", True, 6), ("64M", True, 0)):
-        code, _, errors, _ = run(*command, "-q", "--memory", budget, *(["--strict"] if strict else []))
+        code, out, errors, _ = run(*command, "-q", "--json", "--memory", budget,
+                                   *(["--strict"] if strict else []))
+        told, over = json.loads(out), budget == "4M"
         assert code == wanted, f"{budget}, strict {strict}: exit {code}, {errors[-300:]}"
-        assert ("more than 5 % over the budget" in errors) == (wanted == 6), errors
+        assert ("more than 5 % over the budget of 4" in errors) == over, errors
+        assert ("kiln: warning: the process held" in errors) == (over and not strict), errors
+        assert told["memory"]["over_budget"] == over and told["converged"], told
+        assert ("error" in told) == (wanted == 6), told
+        assert wanted == 0 or told["error"]["code"] == "KILN_ERR_NOMEM", told["error"]
     print("pass --strict")
 
 

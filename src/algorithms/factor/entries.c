@@ -137,6 +137,27 @@ kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean) 
     return ki_each_run(E, NULL, &(struct ki_each){.run = subtract, .made = 1, .number = mean}, R);
 }
 
+static kiln_status centre(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                          kiln_matrix **made, double *sums) {
+    struct ki_host_entries entries = {0};
+    kiln_status status;
+    (void)entry, (void)sums;
+    TRY(ki_entries_get(&entries, rows));
+    for (int64_t i = 0; i < entries.rows; i++)
+        for (int64_t e = entries.start[i]; e < entries.start[i + 1]; e++)
+            entries.value[e] -= each->number + each->row[row + i] + each->column[entries.col[e]];
+    TRY(ki_entries_matrix(made, &entries, rows));
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
+                               const double *column) {
+    const struct ki_each each = {.run = centre, .made = 1, .number = mean, .row = row, .column = column};
+    return ki_each_run(E, NULL, &each, R);
+}
+
 static kiln_status add_squares(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
                                int64_t entry, kiln_matrix **made, double *sums) {
     struct ki_host_entries entries = {0};

@@ -32,5 +32,8 @@ kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean);
 kiln_status ki_entries_times(double *to, kiln_transpose op, const kiln_matrix *X, double *v);
 /* *E = R - mean at R's entries, where R's lie. */
 kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean);
+/* *E = R - mean - row_i - column_j at R's entries, of an R that does not lie in processes. */
+kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
+                               const double *column);
 
 #endif

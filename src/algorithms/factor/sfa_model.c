@@ -79,6 +79,8 @@ kiln_status ki_sfa_centred(kiln_matrix **S, struct ki_arena *arena, const kiln_m
     struct ki_arena own = {0};
     kiln_matrix *A = NULL, *B = NULL;
     kiln_status status;
+    if (ki_lies_in_file(R) || ki_pair_too_large(R)) /* S lies as R does: kiln_sddmm writes no such */
+        return ki_arena_take(arena, S, ki_entries_centred(S, R, means->mean, means->row, means->column));
     TRY(pair(&A, &own, R, means->row, kiln_matrix_rows(R), 0, means->mean));
     TRY(pair(&B, &own, R, means->column, kiln_matrix_cols(R), 1, 0));
     TRY(ki_arena_take(arena, S, kiln_matrix_like(S, R, KILN_TYPE_DEFAULT, NULL)));

@@ -40,14 +40,22 @@ done:
 
 static kiln_status unit_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                              kiln_matrix **made, double *sums) {
+    kiln_matrix *own = NULL;
+    kiln_status status;
     (void)each, (void)row, (void)entry, (void)sums;
-    return unit_of(made, rows);
+    if (ki_lies_in_file(rows)) TRY(kiln_matrix_copy(&own, kiln_matrix_device(rows), KILN_TYPE_DEFAULT, rows));
+    TRY(unit_of(made, own ? own : rows));
+done:
+    kiln_matrix_free(own);
+    return status;
 }
 
-/* Sparse rows, which may lie in processes, are scaled by the process that has them. */
+/* Sparse rows, which may lie in processes, are scaled by the process that has them, and those of a file slice
+ * by slice: U then lies in a temporary file. */
 kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X) {
     const struct ki_each each = {.run = unit_rows, .made = 1, .type = kiln_matrix_type(X)};
-    return kiln_matrix_format(X) == KILN_CSR ? ki_each_run(U, NULL, &each, X) : unit_of(U, X);
+    const bool apart = kiln_matrix_format(X) == KILN_CSR || ki_lies_in_file(X);
+    return apart ? ki_each_run(U, NULL, &each, X) : unit_of(U, X);
 }
 
 /* ------------------------------------------------------------------------------------------ an iteration */

@@ -24,10 +24,15 @@ static const int64_t *starts_of(const kiln_matrix *X) {
     return ki_matrix_host(X, KI_ROW_START);
 }
 
+static int64_t start_of(const kiln_matrix *X, int64_t row) {
+    return X->format == KILN_DENSE ? row * X->cols : starts_of(X)[row];
+}
+
 /* Rows from `first` on, at most `entries` of them and with as many entries, but one at least. */
 static int64_t rows_of(const kiln_matrix *X, int64_t first, int64_t entries) {
     const int64_t *start = starts_of(X);
     int64_t end = first + 1;
+    if (X->format == KILN_DENSE) return ki_min(ki_max(entries / ki_max(X->cols, 1), 1), X->rows - first);
     while (end < ki_min(X->rows, first + entries) && start[end + 1] - start[first] <= entries) end++;
     return end - first;
 }
@@ -39,18 +44,19 @@ static int64_t entries_of_slice(const kiln_matrix *X) {
 
 static void cut(struct slices *s, int64_t first, int64_t rows) {
     const kiln_matrix *X = s->X;
-    const int64_t *start = starts_of(X), begin = start[first];
+    const bool dense = X->format == KILN_DENSE;
+    const int64_t begin = start_of(X, first);
     s->file = *X->file;
     s->file.at[KI_VALUES] += begin * ki_type_bytes(X->type);
     s->file.at[KI_COL] += begin * (int64_t)sizeof(int32_t);
-    for (int64_t i = 0; i <= rows; i++) s->start[i] = start[first + i] - begin;
+    for (int64_t i = 0; !dense && i <= rows; i++) s->start[i] = start_of(X, first + i) - begin;
     s->view = (kiln_matrix){.device = X->device,
                             .type = X->type,
-                            .format = KILN_CSR,
+                            .format = X->format,
                             .rows = rows,
                             .cols = X->cols,
-                            .nnz = s->start[rows],
-                            .host = {NULL, s->start, NULL},
+                            .nnz = start_of(X, first + rows) - begin,
+                            .host = {NULL, dense ? NULL : s->start, NULL},
                             .file = &s->file,
                             .streams = X->streams,
                             .view = true};
@@ -58,14 +64,15 @@ static void cut(struct slices *s, int64_t first, int64_t rows) {
 
 /* What was made of a slice goes to the file of all, and is freed. */
 static kiln_status keep(struct ki_spill *spill, kiln_matrix *made) {
+    const bool sparse = made->format == KILN_CSR;
     const int64_t element = ki_type_bytes(made->type);
-    int64_t *start = ki_alloc((size_t)(made->rows + 1) * sizeof *start);
-    int32_t *col = ki_alloc((size_t)made->nnz * sizeof *col);
+    int64_t *start = sparse ? ki_alloc((size_t)(made->rows + 1) * sizeof *start) : NULL;
+    int32_t *col = sparse ? ki_alloc((size_t)made->nnz * sizeof *col) : NULL;
     void *values = ki_alloc((size_t)(made->nnz * element));
     kiln_status status;
-    if (!start || !col || !values)
+    if (!values || (sparse && (!start || !col)))
         TRY(ki_fail_nomem((size_t)(made->nnz * (element + 4)), "rows on their way to a file"));
-    TRY(kiln_matrix_get_csr(start, col, values, made));
+    TRY(sparse ? kiln_matrix_get_csr(start, col, values, made) : kiln_matrix_get(values, made));
     TRY(ki_spill_rows(spill, made->rows, start, col, values));
 done:
     ki_free(start);
@@ -77,7 +84,7 @@ done:
 static kiln_status run_slice(struct slices *s, struct ki_spill *spills, const struct ki_each *each,
                              int64_t first, double *sums) {
     kiln_matrix *made[KI_EACH_MADE] = {NULL};
-    kiln_status status = each->run(each, &s->view, first, starts_of(s->X)[first], made, sums);
+    kiln_status status = each->run(each, &s->view, first, start_of(s->X, first), made, sums);
     for (int i = 0; i < each->made; i++) {
         if (status == KILN_OK) status = keep(&spills[i], made[i]);
         kiln_matrix_free(made[i]);
@@ -95,7 +102,9 @@ kiln_status ki_each_in_file(kiln_matrix **made, double *sums, const struct ki_ea
     kiln_status status = KILN_OK;
     if (!(s.start = ki_alloc((size_t)(entries + 1) * sizeof *s.start)))
         TRY(ki_fail_nomem((size_t)(entries + 1) * sizeof *s.start, "slices of a matrix"));
-    for (int i = 0; i < each->made; i++) TRY(ki_spill_begin(&spills[i], X->type, X->rows, X->cols, X->nnz));
+    const kiln_type type = each->type == KILN_TYPE_DEFAULT ? X->type : each->type;
+    for (int i = 0; i < each->made; i++)
+        TRY(ki_spill_begin(&spills[i], type, X->rows, X->cols, X->nnz, X->format));
     for (int64_t first = 0; first < X->rows; first += s.view.rows) {
         cut(&s, first, rows_of(X, first, entries));
         TRY(run_slice(&s, spills, each, first, added));
@@ -229,7 +238,7 @@ kiln_status ki_transposed_in_file(kiln_matrix **T, const kiln_matrix *X) {
     b.piece = ki_alloc((size_t)READ_ENTRIES * sizeof(double));
     if (!start || !b.next || !b.col || !b.piece)
         TRY(ki_fail_nomem((size_t)X->cols * 16 + READ_ENTRIES * 12, "columns of a matrix"));
-    TRY(ki_spill_begin(&spill, X->type, X->cols, X->rows, X->nnz));
+    TRY(ki_spill_begin(&spill, X->type, X->cols, X->rows, X->nnz, KILN_CSR));
     TRY(count_columns(start, &b));
     TRY(sort_bands(&b, &spill, start));
     TRY(ki_file_check(X->file));

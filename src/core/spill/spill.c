@@ -46,13 +46,14 @@ static kiln_status create(struct ki_file *file) {
 }
 
 kiln_status ki_spill_begin(struct ki_spill *spill, kiln_type type, int64_t rows, int64_t cols,
-                           int64_t entries) {
+                           int64_t entries, kiln_format format) {
     kiln_status status;
     struct ki_file *file = ki_calloc(sizeof *file);
     *spill = (struct ki_spill){.file = file, .type = type, .rows = rows, .cols = cols};
     if (!file) return ki_fail_nomem(sizeof *file, "an open file");
     TRY(create(file));
     if (!(file->name = ki_strdup("a temporary file"))) TRY(ki_fail_nomem(17, "the name of a file"));
+    if (format == KILN_DENSE) goto done;
     spill->row_start = ki_calloc((size_t)(rows + 1) * sizeof *spill->row_start);
     if (!spill->row_start) TRY(ki_fail_nomem((size_t)(rows + 1) * 8, "the row starts of a matrix"));
     file->at[KI_VALUES] = ki_ceil_div(entries * (int64_t)sizeof(int32_t), 64) * 64;
@@ -75,20 +76,24 @@ static kiln_status put(const struct ki_file *file, const void *from, int64_t off
 
 kiln_status ki_spill_rows(struct ki_spill *spill, int64_t rows, const int64_t *start, const int32_t *col,
                           const void *values) {
-    const int64_t begin = spill->row_start[spill->row], element = ki_type_bytes(spill->type),
-                  entries = start[rows] - start[0];
+    const int64_t *const own = spill->row_start;
+    const int64_t begin = own ? own[spill->row] : spill->row * spill->cols,
+                  element = ki_type_bytes(spill->type),
+                  entries = own ? start[rows] - start[0] : rows * spill->cols;
     const struct ki_file *file = spill->file;
-    kiln_status status;
-    TRY(put(file, col, file->at[KI_COL] + begin * (int64_t)sizeof *col, entries * (int64_t)sizeof *col));
+    kiln_status status = KILN_OK;
+    if (own)
+        TRY(put(file, col, file->at[KI_COL] + begin * (int64_t)sizeof *col, entries * (int64_t)sizeof *col));
     TRY(put(file, values, file->at[KI_VALUES] + begin * element, entries * element));
-    for (int64_t i = 1; i <= rows; i++) spill->row_start[spill->row + i] = begin + start[i] - start[0];
+    for (int64_t i = 1; own && i <= rows; i++) spill->row_start[spill->row + i] = begin + start[i] - start[0];
     spill->row += rows;
 done:
     return status;
 }
 
 kiln_status ki_spill_end(kiln_matrix **A, struct ki_spill *spill, kiln_device *device) {
-    const int64_t nnz = spill->row_start[spill->rows];
+    const int64_t nnz = spill->row_start ? spill->row_start[spill->rows] : spill->rows * spill->cols,
+                  each = ki_type_bytes(spill->type) + (spill->row_start ? (int64_t)sizeof(int32_t) : 0);
     kiln_status status;
     TRY(ki_file_note(spill->file));
     TRY(ki_matrix_adopt_file(A, device, spill->type, spill->rows, spill->cols, nnz, spill->row_start,
@@ -96,7 +101,7 @@ kiln_status ki_spill_end(kiln_matrix **A, struct ki_spill *spill, kiln_device *d
     spill->file = NULL;
     spill->row_start = NULL;
     ki_device_message(device, "%.1f MB of entries lie in a temporary file in %s",
-                      1e-6 * (double)nnz * (double)(4 + ki_type_bytes(spill->type)), folder());
+                      1e-6 * (double)nnz * (double)each, folder());
 done:
     return status;
 }
