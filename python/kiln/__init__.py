@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ._read import read
     from ._recommend import ALS, SFA
     from ._scikit import from_sklearn, to_sklearn
+    from ._stream import stream
 
     __version__: str
 
@@ -64,6 +65,7 @@ _NAMES = {
     **dict.fromkeys(("Half", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"),
                     "_functions"),
     "read": "_read",
+    "stream": "_stream",
     "TableEncoder": "_encoder",
     **dict.fromkeys(("build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"),
                     "_machine"),
@@ -79,7 +81,7 @@ __all__ = [
     "batch_scale", "build_kernels", "checkpoint", "coherence", "device", "devices", "doctor", "enet_path",
     "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix", "mmchain", "multiply",
     "pagerank", "processes", "ranking_metrics_at_k", "read", "read_ratings", "results_on_device", "sddmm",
-    "spmm", "to_onnx", "to_sklearn", "train_test_split", "tune",
+    "spmm", "stream", "to_onnx", "to_sklearn", "train_test_split", "tune",
 ]
 
 

@@ -76,6 +76,8 @@ EXAMPLES = {
     "mmchain": _session(">>> X = np.array([[1.0, 2], [3, 4]])", ">>> kiln.mmchain(X, [1.0, 1.0])",
                         "array([24., 34.])"),
     "multiply": _session(">>> kiln.multiply(np.array([[1.0, 2], [3, 4]]), [1.0, 1.0])", "array([3., 7.])"),
+    "stream": _session(">>> X, y = kiln.stream((np.eye(3) + i, np.arange(3.0)) for i in range(4))",
+                       ">>> X.shape, y.shape", "((12, 3), (12,))"),
     "spmm": _session(">>> from scipy.sparse import csr_matrix",
                      ">>> kiln.spmm(csr_matrix([[0.0, 2], [3, 0]]), np.eye(2)).tolist()",
                      "[[0.0, 2.0], [3.0, 0.0]]"),

@@ -212,6 +212,10 @@ read_ratings.path | str, path-like or frame | A file or a frame of users, items 
 read_ratings.source, read_ratings.target, read_ratings.weight | str, int or None | The column of users, of
     items, and of ratings, by name or index.
 read_ratings.dtype | str | "float32" or "float64".
+stream.batches | iterable | The batches, which are asked for once.
+stream.dtype | dtype or None | float32 or float64. None: float32 where the first batch has that, else
+    float64.
+stream.device | str or Device | Where passes over the matrix run, with the device's memory as the budget.
 read.source, read.weight | str, int or None | The column that links come from, or of users, and that of
     their weights, or ratings, by name or index.
 user_names, item_names | list | What rows and columns are called.
@@ -373,6 +377,7 @@ random_state_ | RandomState | Where random numbers came from.
 RETURNS = """
 mmchain.returns | array of shape (n_features,) or (n_features, k) | alpha X^T (v * (X y)) + beta z.
 multiply.returns | array of shape (m,) or (m, k) | A B; with transposed A^T B, of n rows.
+stream.returns | Matrix, or (Matrix, array of shape (n_samples,)) | The rows, and of pairs their targets.
 spmm.returns | array of shape (m,) or (m, k) | S B; with transposed S^T B, of n rows.
 sddmm.returns | sparse matrix of shape (m, n) | With entries where S has them.
 batch_reduce.returns | array of shape (count,) | A number for each row or piece.

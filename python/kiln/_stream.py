@@ -1,0 +1,148 @@
+"""Batches that come one after the other become a matrix that lies in a temporary file: they are read once,
+and fits take the passes that they need over the file, so that the rows need not fit into memory."""
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import weakref
+import zipfile
+from collections.abc import Iterable
+from typing import IO, Any
+
+import numpy as np
+
+from ._arrays import Device, Matrix
+from ._columns import as_table
+from ._library import ArgumentError
+
+_STARTS = np.dtype(np.int64)
+
+
+def _array(batch: Any, number: int) -> Any:
+    """The batch's rows, as NumPy's array or SciPy's CSR matrix."""
+    if isinstance(batch, Matrix):
+        batch = batch.numpy()
+    if hasattr(batch, "tocsr"):
+        rows = batch.tocsr()
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return rows
+    if hasattr(batch, "to_pydict"):  # pyarrow's batches and tables
+        batch = np.column_stack([np.asarray(column) for column in batch.columns])
+    elif as_table(batch) is not None:
+        batch = batch.to_numpy()
+    rows = np.asarray(batch)
+    if rows.ndim != 2:
+        raise ArgumentError(f"batch {number} has {rows.ndim} dimensions, but rows have 2")
+    return rows
+
+
+def _header(file: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> int:
+    """Writes the header of an .npy file, and returns its length, which no number of rows changes."""
+    written = io.BytesIO()
+    description = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(written, description)
+    return file.write(written.getvalue())
+
+
+class _Array:
+    """An .npy file that grows."""
+
+    def __init__(self, path: str, dtype: Any, width: tuple[int, ...]) -> None:
+        self.path, self.dtype, self.width, self.count = path, np.dtype(dtype), width, 0
+        self.file = open(path, "wb")
+        self.begin = _header(self.file, self.dtype, (0, *width))
+
+    def add(self, rows: Any) -> None:
+        self.file.write(np.ascontiguousarray(rows, self.dtype).data)
+        self.count += len(rows)
+
+    def close(self) -> None:
+        self.file.seek(0)
+        length = _header(self.file, self.dtype, (self.count, *self.width))
+        self.file.close()
+        assert length == self.begin  # NumPy leaves room for any number of rows
+
+
+class _Spool:
+    """The rows of batches in files of a folder."""
+
+    def __init__(self, folder: str, first: Any, dtype: Any) -> None:
+        self.folder, self.columns, self.sparse = folder, first.shape[1], hasattr(first, "indptr")
+        kind = np.dtype(dtype) if dtype is not None else first.dtype
+        kind = kind if kind == np.float32 else np.dtype(np.float64)
+        self.values = self._part("data" if self.sparse else "X", kind, () if self.sparse else (self.columns,))
+        self.places = self._part("indices", np.int32, ()) if self.sparse else None
+        self.starts = [np.zeros(1, _STARTS)]
+
+    def _part(self, name: str, dtype: Any, width: tuple[int, ...]) -> _Array:
+        return _Array(os.path.join(self.folder, f"{name}.npy"), dtype, width)
+
+    def add(self, rows: Any, number: int) -> None:
+        if rows.shape[1] != self.columns or hasattr(rows, "indptr") != self.sparse:
+            kinds = ["sparse" if one else "dense" for one in (hasattr(rows, "indptr"), self.sparse)]
+            raise ArgumentError(f"batch {number} is {kinds[0]} of {rows.shape[1]} columns, but the first "
+                                f"{kinds[1]} of {self.columns}")
+        if self.places is None:
+            self.values.add(rows)
+            return
+        self.starts.append(rows.indptr[1:].astype(_STARTS) + self.values.count)
+        self.values.add(rows.data)
+        self.places.add(rows.indices)
+
+    def end(self) -> str:
+        """The path of the whole."""
+        self.values.close()
+        if self.places is None:
+            return self.values.path
+        self.places.close()
+        starts = np.concatenate(self.starts)
+        whole = os.path.join(self.folder, "X.npz")
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as out:
+            for part in (self.places, self.values):
+                with open(part.path, "rb") as came, out.open(os.path.basename(part.path), "w",
+                                                             force_zip64=True) as to:
+                    shutil.copyfileobj(came, to, 1 << 20)
+                os.unlink(part.path)
+            for name, array in (("indptr", starts), ("format", np.array(b"csr")),
+                                ("shape", np.array([len(starts) - 1, self.columns], _STARTS))):
+                with out.open(f"{name}.npy", "w", force_zip64=True) as to:
+                    np.lib.format.write_array(to, array)
+        return whole
+
+
+def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = "cpu") -> Any:
+    """Rows that come in batches, as a Matrix for fits and functions: batches are read once and go on to a
+    temporary file, which passes read, so that they need not fit into memory.
+
+    A batch is a NumPy array, one of SciPy's sparse matrices, a batch or table of numbers from pyarrow, pandas
+    or polars, or a pair (X, y) with a target for each row. All are dense or all sparse, of as many columns.
+
+    The file lies in the folder that TMPDIR names, else in /var/tmp, takes as much room as the rows (sparse
+    rows twice as much until the last has come), and goes with the Matrix."""
+    spool: _Spool | None = None
+    targets: list[Any] = []
+    folder = tempfile.TemporaryDirectory(prefix="kiln-", dir=os.environ.get("TMPDIR") or "/var/tmp")
+    try:
+        for number, batch in enumerate(batches):
+            paired = isinstance(batch, tuple)
+            rows = _array(batch[0] if paired else batch, number)
+            if spool is None:
+                spool, with_targets = _Spool(folder.name, rows, dtype), paired
+            if paired != with_targets or (paired and np.shape(batch[1])[:1] != rows.shape[:1]):
+                wanted = "a target for each row" if with_targets else "no y, as the first has none"
+                raise ArgumentError(f"batch {number} must have {wanted}")
+            spool.add(rows, number)
+            if paired:
+                targets.append(np.asarray(batch[1]))
+        if spool is None:
+            raise ArgumentError("there are no batches")
+        X = Matrix(spool.end(), device, dtype=spool.values.dtype)
+    except BaseException:
+        folder.cleanup()
+        raise
+    weakref.finalize(X, folder.cleanup)
+    return (X, np.concatenate(targets)) if with_targets else X

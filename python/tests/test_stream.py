@@ -1,0 +1,97 @@
+"""Batches that come once: what fits make of them is what they make of all rows at once."""
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import kiln
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 12))
+Y = X @ np.arange(12.0) + rng.normal(size=3000)
+CUTS = (0, 700, 701, 701, 3000)
+PARTS = [slice(a, b) for a, b in zip(CUTS, CUTS[1:])]
+SPARSE = sp.random(3000, 40, 0.1, format="csr", random_state=1)
+
+
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_dense(tmp_path, monkeypatch, kind):
+    where = folder(tmp_path, monkeypatch)
+    rows = X.astype(kind)
+    read = []
+    device = kiln.Device("cpu", memory=rows.nbytes // 4)
+
+    def batches():
+        for part in PARTS:
+            read.append(part)
+            yield rows[part], Y[part]
+
+    got, y = kiln.stream(batches(), device=device)
+    assert read == PARTS and np.array_equal(y, Y)
+    assert got.shape == X.shape and got.dtype == kind and np.array_equal(got.numpy(), rows)
+    want = kiln.Ridge(2.0).fit(rows, Y)
+    np.testing.assert_allclose(kiln.Ridge(2.0).fit(got, y).coef_, want.coef_,
+                               rtol=1e-4 if kind == np.float32 else 1e-9)
+    assert device.statistics()["panels"] > 1 and os.listdir(where)
+    del got
+    assert os.listdir(where) == []
+
+
+def test_sparse(tmp_path, monkeypatch):
+    where = folder(tmp_path, monkeypatch)
+    got = kiln.stream(SPARSE[part] for part in PARTS)
+    assert (got.numpy() != SPARSE).nnz == 0 and got.nnz == SPARSE.nnz
+    want = kiln.NMF(2, beta_loss="kullback-leibler", solver="mu", init="random", random_state=1, max_iter=3,
+                    tol=1e-12)
+    with pytest.warns(UserWarning):
+        first = want.fit(SPARSE).components_
+    with pytest.warns(UserWarning):
+        second = want.fit(got).components_
+    np.testing.assert_allclose(second, first, rtol=0, atol=1e-10 * np.abs(first).max())
+    del got
+    assert os.listdir(where) == []
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
+def test_tables(library):
+    names = [f"c{j}" for j in range(X.shape[1])]
+    module = pytest.importorskip(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    tables = [make({name: X[part][:, j] for j, name in enumerate(names)}) for part in PARTS]
+    assert np.array_equal(kiln.stream(tables).numpy(), X)
+    if library == "pyarrow":
+        assert np.array_equal(kiln.stream(tables[3].to_batches(max_chunksize=500)).numpy(), X[PARTS[3]])
+
+
+@pytest.mark.parametrize("batches, message", [
+    ([], "no batches"),
+    ([X, X[:, :3]], "batch 1 is dense of 3 columns, but the first dense of 12"),
+    ([X, sp.csr_matrix(X)], "batch 1 is sparse of 12"),
+    ([X[0]], "batch 0 has 1 dimensions"),
+    ([(X, Y), X], "batch 1 must have a target for each row"),
+    ([X, (X, Y)], "batch 1 must have no y"),
+    ([(X, Y[:7])], "batch 0 must have a target for each row"),
+])
+def test_refused(tmp_path, monkeypatch, batches, message):
+    where = folder(tmp_path, monkeypatch)
+    with pytest.raises(kiln.ArgumentError, match=message):
+        kiln.stream(batches)
+    assert os.listdir(where) == []
+
+
+def test_an_error_of_the_batches(tmp_path, monkeypatch):
+    where = folder(tmp_path, monkeypatch)
+
+    def broken():
+        yield X
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        kiln.stream(broken())
+    assert os.listdir(where) == []
