@@ -163,8 +163,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be "
                                  f"{'an integer' if name in _COUNTS else 'a number'}. "
                                  f"Got {value!r} instead.")
-            if name in _COUNTS - {"max_iter", "steps"} and isinstance(value, numbers.Integral) and value < 1:
-                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be at least 1. Got "
+            if (name in _COUNTS - {"max_iter", "steps"} and isinstance(value, numbers.Integral) and value < 1
+                    and value not in self._also.get(name, ())):
+                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be at least "
+                                 f"{0 if 0 in self._also.get(name, ()) else 1}. Got "
                                  f"{value!r} instead.")
         for name, (known, remedy) in _of_all(type(self), "_only").items():
             value = getattr(self, name, known[0])

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._arrays import Matrix, matrix
 from ._base import Estimator
 from ._dlpack import to_host
-from ._library import lib
+from ._library import UnsupportedError, lib
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,6 +82,12 @@ class _Axes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # ty
         check_is_fitted(self)
         return self._coordinates(self._validate(X, reset=False))
 
+    def _predict(self, X: Any) -> Matrix:
+        """kiln_predict of a validated X; without components, of which there is no model, no coordinates."""
+        if len(self.components_):
+            return super()._predict(X)
+        return Matrix.empty(self._place(X), (X.shape[0], 0), self.components_.dtype)
+
     def _coordinates(self, X: Any) -> Any:
         """transform() of a validated X."""
         found = self._predict(X)
@@ -109,6 +115,8 @@ class _Axes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # ty
         return roots if self.whiten else np.ones_like(roots)
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        if not len(self.components_):
+            raise UnsupportedError(f"a {type(self).__name__} without components has no model to save.")
         tensors = {"V": self.components_.T, "s": self.singular_values_, "mean": getattr(self, "mean_", None),
                    "deviation": self.scale_,
                    "variance": self._variance if np.isfinite(self._variance).all() else None}
@@ -224,14 +232,15 @@ class PCA(_Principal):
     """Principal components: the axes along which the rows' variance is largest, of X about its columns'
     means. A sparse X stays sparse.
 
-    n_components: how many; a number between 0 and 1: as few as explain more than that share of the variance;
-    None: all; "mle": by Minka's rule. Whatever svd_solver and its parameters say, each component ends within
-    tol, as in TruncatedSVD; "covariance_eigh" goes by the Gram matrix of the columns first. whiten:
-    coordinates are divided by their standard deviations, those of a model's file are not. standardize:
-    columns are divided by their standard deviations, which are scale_.
+    n_components: how many; 0: none, which leaves mean_, noise_variance_ and score(), and nothing to save; a
+    number between 0 and 1: as few as explain more than that share of the variance; None: all; "mle": by
+    Minka's rule. Whatever svd_solver and its parameters say, each component ends within tol, as in
+    TruncatedSVD; "covariance_eigh" goes by the Gram matrix of the columns first. whiten: coordinates are
+    divided by their standard deviations, those of a model's file are not. standardize: columns are divided by
+    their standard deviations, which are scale_.
     """
 
-    _also = {"n_components": (float, None, "mle")}
+    _also = {"n_components": (float, None, "mle", 0)}
 
     def __init__(self, n_components: Any = None, *, copy: bool = True, whiten: bool = False,
                  svd_solver: str = "auto", tol: float = 0.0, iterated_power: Any = "auto",
@@ -256,19 +265,20 @@ class PCA(_Principal):
             kept = self._search(X, most, None if wanted is None else most)
         elif wanted == "mle":
             raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
-        elif isinstance(wanted, numbers.Integral) and 1 <= int(wanted) <= most:
+        elif isinstance(wanted, numbers.Integral) and 0 <= int(wanted) <= most:
             kept = self._search(X, int(wanted), None)
         elif not isinstance(wanted, numbers.Integral) and 0 < wanted < 1:
             kept = self._explaining(X, float(wanted), most)
         else:
-            raise ValueError(f"n_components={wanted!r} must be between 1 and min(n_samples, "
+            raise ValueError(f"n_components={wanted!r} must be between 0 and min(n_samples, "
                              f"n_features)={most!r}, or a share between 0 and 1")
         self._keep(kept, most, rows)
         return X
 
     def _search(self, X: Any, k: int, rule: int | None) -> int:
-        """Finds k components; how many of them are kept, by Minka's rule unless `rule` is None."""
-        self._find(X, k, center=True, scale=self.standardize)
+        """Finds k components, and one for none; how many of them are kept, by Minka's rule unless `rule` is
+        None."""
+        self._find(X, max(k, 1), center=True, scale=self.standardize)
         if rule is None:
             return k
         from sklearn.decomposition._pca import _infer_dimension

@@ -179,6 +179,26 @@ def test_batches(batch, form):
     np.testing.assert_allclose(by_hand.explained_variance_[:3], whole.explained_variance_[:3], rtol=1e-2)
 
 
+@pytest.mark.parametrize("whiten", [False, True])
+def test_no_components(whiten, tmp_path):
+    """The mean, and noise of one variance in all directions."""
+    X = np.random.default_rng(0).normal(size=(50, 4)) * [1, 2, 3, 4] + 5
+    ours, theirs = (package.PCA(0, whiten=whiten, **more).fit(X)
+                    for package, more in ((kiln, {"device": "cpu"}), (sklearn.decomposition, {})))
+    assert ours.noise_variance_ == pytest.approx(np.trace(np.cov(X.T)) / 4, rel=1e-12)
+    assert ours.score(X) == pytest.approx(theirs.score(X), rel=1e-12)
+    assert len(ours.get_feature_names_out()) == 0
+    for name in ("get_covariance", "get_precision"):
+        np.testing.assert_allclose(getattr(ours, name)(), getattr(theirs, name)(), rtol=1e-12)
+    for made in (ours.transform(X), ours.fit_transform(X)):
+        assert made.shape == theirs.transform(X).shape == (50, 0)
+        np.testing.assert_allclose(ours.inverse_transform(made), np.tile(X.mean(axis=0), (50, 1)))
+    with pytest.raises(kiln.UnsupportedError, match="without components"):
+        ours.save(tmp_path / "m.kiln")
+    with pytest.raises(ValueError, match="n_components"):
+        kiln.TruncatedSVD(0).fit(X)
+
+
 def test_all_components_of_batches_are_exact():
     ours = kiln.IncrementalPCA(batch_size=200, **CPU).fit(DIGITS)
     whole = kiln.PCA(**CPU).fit(DIGITS)
@@ -225,8 +245,8 @@ def test_the_tool_gives_the_same_coordinates(model, tool, tmp_path):
 
 
 @pytest.mark.parametrize("model, data, message", [
-    (kiln.PCA(0, **CPU), DIGITS, "at least 1"), (kiln.PCA(1.5, **CPU), DIGITS, "between 1 and"),
-    (kiln.PCA(65, **CPU), DIGITS, "between 1 and"), (kiln.PCA("most", **CPU), DIGITS, "must be a"),
+    (kiln.PCA(-1, **CPU), DIGITS, "at least"), (kiln.PCA(1.5, **CPU), DIGITS, "between 0 and"),
+    (kiln.PCA(65, **CPU), DIGITS, "between 0 and"), (kiln.PCA("most", **CPU), DIGITS, "must be a"),
     (kiln.PCA("mle", **CPU), DIGITS[:10], "n_samples >= n_features"),
     (kiln.PCA(svd_solver="best", **CPU), DIGITS, "'svd_solver' parameter of PCA"),
     (kiln.TruncatedSVD(65, **CPU), DIGITS, "n_components"),
