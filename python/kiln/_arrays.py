@@ -15,7 +15,8 @@ import numpy as np
 
 from ._collapsed import tell_collapsed
 from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
-from ._library import ArgumentError, DataError, DeviceError, c_name, check, ffi, fields, lib, struct, text
+from ._library import (ArgumentError, DataError, DeviceError, OutOfMemoryError, c_name, check, ffi, fields,
+                       lib, struct, text)
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _TYPES: dict[Any, int] = {_F32: lib.KILN_F32, _F64: lib.KILN_F64}
@@ -101,20 +102,23 @@ class Device:
     """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0"; or several
     GPUs that share passes over X, "cuda:all", "cuda:0,1" (docs/groups.md).
 
-    memory is a budget in bytes; deterministic asks for the same bits from run to run. Threads may share a
+    memory is a budget in bytes; deterministic asks for the same bits from run to run. strict: a fit ends in
+    OutOfMemoryError where more than 5 % over the budget was held: by the device, on the CPU by the process,
+    its interpreter and other arrays included, since it began. Threads may share a
     device: their calls take turns. A copy is the device itself; one that is unpickled, as in a worker of
     joblib's, is opened there by the same name and options.
     """
 
     def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False,
-                 _processes: Any = None) -> None:
+                 strict: bool = False, _processes: Any = None) -> None:
         options = struct("kiln_device_options", threads=threads, memory=memory, deterministic=deterministic)
         pointer = ffi.new("kiln_device **")
         if _processes is None:
             check(lib.kiln_device_open(pointer, c_name(name, "device's name"), options))
         else:
             check(lib.kiln_processes_open(pointer, _processes, c_name(name, "device's name"), options))
-        self._options = None if _processes is not None else (threads, memory, deterministic)
+        self._options = None if _processes is not None else (threads, memory, deterministic, strict)
+        self._strict = strict
         self.pointer = pointer[0]
         self.turn = _Turn(self.pointer)
         # matrices may outlive it there
@@ -160,8 +164,26 @@ class Device:
         self.call(lib.kiln_device_get_statistics, self.pointer, counted)
         return fields(counted[0])
 
+    def check_memory(self) -> None:
+        """Of a strict device: raises OutOfMemoryError where more than 5 % over its budget was held."""
+        held = self.statistics()["memory_peak"] if self._strict else 0
+        if self._strict and self.name.startswith("cpu"):
+            held = max(held, _process_peak())
+        if held > self.memory + self.memory // 20:
+            raise OutOfMemoryError(f"{self.name} held {held:,} bytes, more than 5 % over the budget of "
+                                   f"{self.memory:,}")
+
     def __repr__(self) -> str:
         return f"<kiln.Device {self.name}: {self.description}>"
+
+
+def _process_peak() -> int:
+    """The most bytes that this process has held, as the kernel counts them; 0 where it does not say."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:")), 0)
+    except FileNotFoundError:
+        return 0
 
 
 _opened: dict[str, Device] = {}
@@ -170,9 +192,9 @@ _lock = threading.Lock()
 
 
 @functools.lru_cache(maxsize=None)
-def _same(name: str, threads: int, memory: int, deterministic: bool) -> Device:
+def _same(name: str, threads: int, memory: int, deterministic: bool, strict: bool) -> Device:
     """The device that one of another process is here."""
-    return Device(name, threads=threads, memory=memory, deterministic=deterministic)
+    return Device(name, threads=threads, memory=memory, deterministic=deterministic, strict=strict)
 
 
 def _after_fork() -> None:

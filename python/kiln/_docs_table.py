@@ -181,6 +181,7 @@ path | str or path-like | The file's name.
 name | str | The device's name.
 threads | int | Threads; 0: all.
 memory | int | A budget in bytes; 0: what there is.
+Device.strict | bool | Whether a fit that held more than 5 % over the budget is an error.
 deterministic | bool | Whether results have the same bits from run to run.
 nnz | int or None | Entries of a sparse matrix. None: it is dense.
 passes | int | Passes over X.

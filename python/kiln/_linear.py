@@ -22,6 +22,7 @@ from ._library import ArgumentError, DataError, ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
 from ._rows import linear
 from ._solve import Report, algorithm_options, choice, solve, together
+from ._sufficient import Sums
 from ._words import warn
 
 if TYPE_CHECKING:
@@ -339,6 +340,7 @@ class Ridge(LinearRegression):
     _names = {"l2": "alpha"}
     _also = {"alpha": (list,)}
     _flat = True
+    _sums: Sums  # of partial_fit
 
     def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True,
                  max_iter: int | None = None, tol: float | None = None, solver: str = "auto",
@@ -357,31 +359,65 @@ class Ridge(LinearRegression):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples,
         n_targets)."""
+        self.__dict__.pop("_sums", None)
         if np.ndim(self.alpha) > 0:
             return self._fit_each(X, y, sample_weight)
         super().fit(X, y, sample_weight)
         self.solver_ = self.report_.solver
         return self
 
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Goes on with these rows: coef_ and intercept_ are those of fit on all rows that came so far, each
+        of which is looked at once, from sums of n_features^2 numbers. After fit it begins anew."""
+        if self.positive or self.standardize:
+            raise ArgumentError("partial_fit knows neither positive=True nor standardize=True")
+        first = not hasattr(self, "_sums")
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True, reset=first)
+        X = X.numpy() if isinstance(X, Matrix) else X
+        targets = as_columns(host_vector(y), X.dtype)
+        weights = self._weights(sample_weight, X)
+        assert_all_finite(X.data if hasattr(X, "indptr") else X)
+        sums = self._sums if not first else Sums(X.shape[1], targets.shape[1], self.fit_intercept)
+        if sums.T.shape[1] != targets.shape[1]:
+            raise ArgumentError(f"y has {targets.shape[1]} targets, but the first batch had "
+                                f"{sums.T.shape[1]}")
+        alphas = self._alphas(targets.shape[1])
+        sums.add(X, targets, None if weights is None else host_vector(weights))
+        W, b = sums.ridge(alphas)
+        self._sums = sums
+        self._shape(y, W.astype(X.dtype), b.astype(X.dtype))
+        self._forget_report()
+        self.rank_, self.solver_, self.device_ = None, "cholesky", "cpu"
+        return self
+
     def _decompose(self, X: Any, sample_weight: Any) -> None:
         """Ridge regressions of scikit-learn have no singular_."""
+
+    def _alphas(self, targets: int) -> Any:
+        """alpha as a number for each target."""
+        if np.ndim(self.alpha) == 0:
+            return np.full(targets, self._penalty(), np.float64)
+        alphas = np.asarray(self.alpha, np.float64)
+        if alphas.shape not in ((1,), (targets,)):
+            raise ValueError(f"The 'alpha' parameter of Ridge must be a number, or one for each of the "
+                             f"{targets} targets. Got {alphas.shape} of them.")
+        if not (np.isfinite(alphas) & (alphas >= 0)).all():
+            raise ArgumentError(f"alpha is {self.alpha}, but must be finite numbers from 0 on")
+        return np.broadcast_to(alphas, targets)
 
     def _fit_each(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """alpha has a number for each target."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
-        alphas, targets = np.asarray(self.alpha), as_columns(host_vector(y), X.dtype)
-        if alphas.shape not in ((1,), (targets.shape[1],)):
-            raise ValueError(f"The 'alpha' parameter of Ridge must be a number, or one for each of the "
-                             f"{targets.shape[1]} targets. Got "
-                             f"{alphas.shape} of them.")
+        targets = as_columns(host_vector(y), X.dtype)
+        alphas = self._alphas(targets.shape[1])
         if self.positive:
-            self._fit_positive(X, y, sample_weight, alphas)
+            self._fit_positive(X, y, sample_weight, np.asarray(self.alpha))
             self.solver_ = self.report_.solver
             return self
         operand = matrix(X, self._place(X, targets.shape[1]))
         each = [clone(self).set_params(alpha=float(alpha)).fit(operand, target, sample_weight)
-                for alpha, target in zip(np.broadcast_to(alphas, targets.shape[1]), targets.T)]
+                for alpha, target in zip(alphas, targets.T)]
         self._shape(y, np.column_stack([one.coef_ for one in each]),
                     np.array([[one.intercept_ for one in each]]))
         self._keep_report(together([one.report_ for one in each]), self.coef_.dtype == np.float32)

@@ -173,6 +173,7 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
             if watch.error is not None:
                 raise watch.error
             check(status)
+            where.check_memory()
             made = _read(report)
             if not mapped:
                 made.warnings.update(_budget(where, before))

@@ -1,4 +1,5 @@
 """Data that stay in their file, or do not fit into the device's memory: the answers of data in memory."""
+import pickle
 import warnings
 
 import kiln
@@ -99,3 +100,23 @@ def test_topics_of_a_file(tmp_path, model):
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * np.abs(want).max())
     seen = device.statistics()
     assert seen["panels"] > 10 and seen["memory_peak"] <= budget
+
+
+def test_strict_budgets():
+    """On the CPU a budget is the process's, which is larger than a few bytes."""
+    small, large = (kiln.Device("cpu", memory=memory, strict=True) for memory in (2 << 20, 1 << 42))
+    kiln.Ridge(device=large).fit(POINTS, HOME)
+    kiln.Ridge(device=kiln.Device("cpu", memory=2 << 20)).fit(POINTS[:500], HOME[:500])
+    with pytest.raises(kiln.OutOfMemoryError, match="cpu held .* more than 5 % over the budget of 2,097,152"):
+        kiln.Ridge(device=small).fit(POINTS[:500], HOME[:500])
+    copied = pickle.loads(pickle.dumps(small))
+    with pytest.raises(kiln.OutOfMemoryError):
+        copied.check_memory()
+
+
+def test_a_strict_gpu_holds_what_it_may(tmp_path):
+    opencl(POINTS.nbytes)
+    np.save(tmp_path / "X.npy", POINTS)
+    device = kiln.Device("opencl", memory=POINTS.nbytes // 4, strict=True)
+    kiln.Ridge().fit(kiln.matrix(tmp_path / "X.npy", device), HOME.astype(float))
+    assert device.statistics()["panels"] > 1

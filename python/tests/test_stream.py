@@ -95,3 +95,56 @@ def test_an_error_of_the_batches(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no more"):
         kiln.stream(broken())
     assert os.listdir(where) == []
+
+
+FAR = X + 1e6 * np.arange(12)  # columns far from zero, whose plain sums of squares would cancel
+TWO = np.column_stack([Y, X[:, 0] - Y])
+WEIGHTS = rng.random(3000)
+
+
+@pytest.mark.parametrize("rows, targets, weights, options", [
+    (X, Y, None, {}),
+    (X, TWO, WEIGHTS, {"alpha": [0.5, 20.0]}),
+    (X, Y, WEIGHTS, {"fit_intercept": False}),
+    (FAR, TWO, None, {"alpha": 3.0}),
+    (SPARSE, Y, None, {"alpha": 0.1}),
+    (X.astype(np.float32), Y.astype(np.float32), None, {}),
+])
+def test_ridge_of_batches(rows, targets, weights, options):
+    want = kiln.Ridge(**options).fit(rows, targets, weights)
+    got = kiln.Ridge(**options)
+    for part in PARTS:
+        if part.start < part.stop:
+            got.partial_fit(rows[part], targets[part], None if weights is None else weights[part])
+    digits = 1e-4 if rows.dtype == np.float32 else 1e-8
+    np.testing.assert_allclose(got.coef_, want.coef_, rtol=0, atol=digits * np.abs(want.coef_).max())
+    np.testing.assert_allclose(got.predict(rows), want.predict(rows), rtol=0,
+                               atol=digits * np.abs(want.predict(rows)).max())
+    assert got.coef_.shape == want.coef_.shape and got.coef_.dtype == want.coef_.dtype
+    assert np.array_equal(got.fit(rows, targets, weights).coef_, want.coef_)  # begins anew
+    assert got.partial_fit(rows[:500], targets[:500]).n_features_in_ == rows.shape[1]
+
+
+def test_ridge_of_dependent_columns():
+    """With a penalty of 0 the solution of the least norm."""
+    rows = np.column_stack([X, X[:, :2]])
+    got = kiln.Ridge(0.0)
+    for part in (slice(0, 900), slice(900, 3000)):
+        got.partial_fit(rows[part], Y[part])
+    centred = rows - rows.mean(axis=0)
+    want = np.linalg.lstsq(centred, Y - Y.mean(), rcond=1e-10)[0]
+    np.testing.assert_allclose(got.coef_, want, rtol=0, atol=1e-8)
+
+
+def test_ridge_refuses():
+    model = kiln.Ridge().partial_fit(X, Y)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="12"):
+        model.partial_fit(X[:, :3], Y)
+    with pytest.raises(kiln.ArgumentError, match="y has 2 targets"):
+        model.partial_fit(X, TWO)
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.where(X > 2, np.nan, X), Y)
+    assert np.array_equal(model.coef_, before)
+    with pytest.raises(kiln.ArgumentError, match="positive"):
+        kiln.Ridge(positive=True).partial_fit(X, Y)

@@ -1,0 +1,51 @@
+"""Sums over rows that say all that least squares need of them: so batches are looked at once.
+
+Of rows x and targets y with weights v, whose sum is V:  the means m of x and y,
+  S = sum v (x - m_x)(x - m_x)^T,  T = sum v (x - m_x)(y - m_y)^T,
+and of two sets of rows a and b, with d = m_b - m_a of x and e of y (Chan, Golub and LeVeque 1983),
+  S = S_a + S_b + V_a V_b / V d d^T,  T = T_a + T_b + V_a V_b / V d e^T,
+which does not cancel where columns lie far from zero. Without an intercept the means are 0."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lstsq, solve
+
+from ._functions import multiply
+
+
+class Sums:
+    """Of the rows so far, in float64: n_features (n_features + n_targets + 1) numbers."""
+
+    def __init__(self, features: int, targets: int, centred: bool) -> None:
+        self.centred, self.weight = centred, 0.0
+        self.mean = np.zeros(features + targets)
+        self.S, self.T = np.zeros((features, features)), np.zeros((features, targets))
+
+    def add(self, X: Any, y: Any, weights: Any) -> None:
+        """Rows X, which become dense, with targets y (n, n_targets) and weights; None: 1 each."""
+        rows = np.hstack([X.toarray() if hasattr(X, "toarray") else X, y]).astype(np.float64, copy=False)
+        v = np.ones(len(rows)) if weights is None else np.asarray(weights, np.float64)
+        total = self.weight + v.sum()
+        if v.sum() == 0:
+            return
+        mean = v @ rows / v.sum() if self.centred else np.zeros(rows.shape[1])
+        centred = (rows - mean) * np.sqrt(v)[:, None]
+        n = len(self.S)
+        products = multiply(np.ascontiguousarray(centred[:, :n]), centred, transposed=True, device="cpu")
+        apart = mean - self.mean
+        products = products + self.weight * v.sum() / total * np.outer(apart[:n], apart)
+        self.S += products[:, :n]
+        self.T += products[:, n:]
+        self.mean += v.sum() / total * apart
+        self.weight = total
+
+    def ridge(self, alphas: Any) -> tuple[Any, Any]:
+        """W (n_features, n_targets) and b (1, n_targets) of ||v^1/2 (x W + b - y)||^2 + alpha ||w||^2, with
+        an alpha for each target; of the least norm where alpha is 0."""
+        n = len(self.S)
+        columns = [solve(self.S + alpha * np.eye(n), t, assume_a="pos") if alpha > 0 else lstsq(self.S, t)[0]
+                   for alpha, t in zip(alphas, self.T.T)]
+        W = np.column_stack(columns)
+        return W, (self.mean[n:] - self.mean[:n] @ W).reshape(1, -1)
