@@ -1,8 +1,9 @@
 /* An X of numbers and categories: its entries for the references, its codes for a device that keeps such.
  *
- * Columns go in turns: 3 numbers, a category of 2 levels, a number, then categories that are each as wide as
- * all columns before them together, so that codes of every width and rows of every kind come up. A number in
- * eight is 0, and a row in six has none of a category's levels. */
+ * Columns go in turns: as many numbers as the problem has entries a row, or 3, a category of 2 levels, a
+ * number, then categories that are each as wide as all columns before them together, so that codes of every
+ * width and rows of every kind come up. A number in eight is 0, and a row in six has none of a category's
+ * levels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,9 @@ struct columns {
     int64_t count, numbers;
 };
 
-static void cut(struct columns *columns, int64_t cols) {
-    int64_t at = cols < 3 ? cols : 3, levels = 2;
+static void cut(struct columns *columns, const struct problem *p) {
+    const int64_t cols = p->cols, numbers = p->per_row ? p->per_row : 3;
+    int64_t at = cols < numbers ? cols : numbers, levels = 2;
     *columns = (struct columns){.numbers = at};
     while (at < cols) {
         levels = levels < cols - at ? levels : cols - at;
@@ -77,7 +79,7 @@ kiln_status make_codes(struct work *work) {
     struct host_matrix *X = &work->X.host;
     struct columns columns;
     struct operand numbers;
-    cut(&columns, p->cols);
+    cut(&columns, p);
     const size_t element = work->type == KILN_F32 ? 4 : 8;
     const size_t most = (size_t)(p->rows * (columns.numbers + columns.count)) + 1;
     int32_t *codes = must(malloc((size_t)(p->rows * columns.count + 1) * sizeof *codes));
