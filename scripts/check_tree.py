@@ -37,6 +37,7 @@ ALSO = {
         "derived/fills.h",
         "derived/select.h",
         "derived/sparse_columns.h",
+        "metrics/explained.h",
         "ops/graph/ranks_error.h",
         "ops/linear/ahead.h",
         "ops/linear/dual.h",

@@ -6,6 +6,7 @@
 #include "core/seams.h"
 #include "core/status.h"
 #include "kiln/linear.h"
+#include "metrics/explained.h"
 #include "metrics/metrics.h"
 
 enum { METRICS_MOST = 20, PART_METRICS = 6 };
@@ -91,17 +92,13 @@ static const char call[] = "kiln_metrics_of";
 
 /* --------------------------------------------------------------------------------------------- numbers */
 
-static double r2_of(double rss, double tss) {
-    return tss > 0 ? 1 - rss / tss : (double)NAN;
-}
-
 static void add_numbers(kiln_metrics *metrics, const struct ki_sums *sums, int64_t targets) {
     struct ki_sum rss = {0, 0}, tss = {0, 0}, absolute = {0, 0}, error = {0, 0};
     const double weight = sums->numbers[0].y.weight, all = weight * (double)targets;
     for (int64_t j = 0; j < targets; j++) {
         const struct ki_number_sums *own = &sums->numbers[j];
         const double square = ki_sum_of(&own->square);
-        const double values[PART_METRICS] = {r2_of(square, own->y.spread),
+        const double values[PART_METRICS] = {ki_explained(square, own->y.spread),
                                              square,
                                              own->y.spread,
                                              square / weight,
@@ -113,7 +110,7 @@ static void add_numbers(kiln_metrics *metrics, const struct ki_sums *sums, int64
         ki_sum_add(&absolute, ki_sum_of(&own->absolute));
         ki_sum_add(&error, ki_sum_of(&own->error));
     }
-    add(metrics, "r2", r2_of(ki_sum_of(&rss), ki_sum_of(&tss)));
+    add(metrics, "r2", ki_explained(ki_sum_of(&rss), ki_sum_of(&tss)));
     add(metrics, "rss", ki_sum_of(&rss));
     add(metrics, "mse", ki_sum_of(&rss) / all);
     add(metrics, "rmse", sqrt(ki_sum_of(&rss) / all));
@@ -160,7 +157,7 @@ static kiln_status add_explained(kiln_metrics *metrics, const struct ki_measured
         status = ki_deviance_at(&null, of, ki_variation_mean(&sums->numbers[0].y));
     if (status != KILN_OK) return status;
     add(metrics, "null_deviance", null);
-    add(metrics, "d2", null > 0 ? 1 - deviance / null : (double)NAN);
+    add(metrics, "d2", ki_explained(deviance, null));
     return KILN_OK;
 }
 

@@ -5,6 +5,7 @@
  * were. */
 #include "algorithms/linreg/linreg.h"
 
+#include "metrics/explained.h"
 #include "ops/linear/ahead.h"
 #include "ops/linear/scales.h"
 
@@ -237,7 +238,7 @@ static void linreg_tell(struct ki_system *system) {
     kiln_report *report = &system->run.report;
     ki_report_figure(report, "rss", system->rss);
     ki_report_figure(report, "tss", system->tss);
-    ki_report_figure(report, "r2", system->tss > 0 ? 1 - system->rss / system->tss : (double)NAN);
+    ki_report_figure(report, "r2", ki_explained(system->rss, system->tss));
     const bool decided = system->rank.rank >= 0;
     if (system->rank.known)
         ki_report_figure(report, "rank", decided ? (double)system->rank.rank : (double)NAN);

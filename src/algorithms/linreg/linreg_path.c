@@ -13,6 +13,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/path.h"
+#include "metrics/explained.h"
 #include "ops/linear/gram.h"
 
 enum {
@@ -272,7 +273,7 @@ static kiln_status path_write_report(kiln_report *report, const struct together 
     }
     ki_report_figure(report, "rss", rss);
     ki_report_figure(report, "tss", t->tss);
-    ki_report_figure(report, "r2", t->tss > 0 ? 1 - rss / t->tss : (double)NAN);
+    ki_report_figure(report, "r2", ki_explained(rss, t->tss));
 done:
     return status;
 }
