@@ -263,7 +263,7 @@ def span(values):
 
 
 def today(found):
-    """Of a speed how many times faster Kiln is than each of the others, the mean and from where to where; else the figures themselves."""
+    """Says of a speed how many times faster Kiln is than each of the others, the mean and the range; else the figures themselves."""
     if found["ratios"]:
         return "; ".join(f"{name} {digits(ratio['mean'])} ({span([ratio['least'], ratio['most']])})"
                          for name, ratio in found["ratios"].items())

@@ -24,7 +24,8 @@ int classes_translate(double *y, int64_t rows, const struct classes *classes, co
 int64_t class_of_scores(const double *scores, int64_t columns);
 /* Finds what --class-weight says: *balanced, or a weight for each class (to free). 0 or an exit code. */
 int classes_weights(double **weights, bool *balanced, const struct classes *classes, const char *text);
-/* Of a model, with the run's device open; none if it is no classifier. 0 or an exit code. */
+/* The classes of a model, with the run's device open; none if it is no classifier. Returns 0 or an exit
+ * code. */
 int classes_of_model(struct run *run, struct classes *classes, const kiln_model *model);
 
 #endif

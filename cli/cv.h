@@ -46,7 +46,7 @@ struct validation {
     int64_t best, one_error; /* the best mean; the strongest penalty within a standard error of it */
 };
 
-/* Of the values, for tables and axes, and of one of them. */
+/* The name of the values, for tables and axes, and the strength that one of them stands for. */
 const char *cv_penalty_name(const struct validation *validation);
 double cv_strength(const struct validation *validation, int64_t i);
 /* Returns whether the settings ask for a cross-validation. */

@@ -7,7 +7,7 @@
 #include "cv.h"
 #include "output.h"
 
-/* Of two classes one, of more one for each of them; of numbers one for each target. */
+/* Two classes have one column, more have one for each of them; numbers have one for each target. */
 static int64_t columns_of(const struct training *job) {
     return kiln_matrix_cols(job->W);
 }
@@ -31,7 +31,7 @@ void cv_held_out_keep(const struct validation *validation, const struct training
     const int64_t all = kiln_matrix_rows(kiln_data_X(job->data)), columns = columns_of(job);
     const double *from =
         job->classes.count && job->loss.kind != KILN_LOSS_SOFTMAX ? fitted->scores : fitted->means;
-    /* Of two classes the score, whose sign tells them apart; softmax's probabilities do that, too. */
+    /* The score's sign tells two classes apart; softmax's probabilities do that, too. */
     double *to = validation->held_out ? validation->held_out + value * all * columns : NULL;
     for (int64_t i = 0; to && i < fitted->rows; i++)
         memcpy(to + rows[i] * columns, from + i * fitted->wide, (size_t)columns * sizeof *to);

@@ -132,7 +132,8 @@ static void finish(struct tried *tried) {
     tried->sum.unconverged |= tried->latest.unconverged;
 }
 
-/* Of the models handed over at once, `wide` columns in all, the one whose columns begin at `first`. */
+/* The model is the one whose columns begin at `first`, of those handed over at once, `wide` columns in
+ * all. */
 static void measure_coefficients(const struct work *work, struct tried *tried, int64_t first, int64_t wide) {
     const struct validation *validation = work->validation;
     const int64_t n = kiln_matrix_rows(work->job->W), k = kiln_matrix_cols(work->job->W);
@@ -295,7 +296,8 @@ static int name_metrics(struct work *work) {
     return code;
 }
 
-/* Of all values of a path, where a picture is wanted that has them; more than that no picture shows. */
+/* The coefficients of all values of a path are kept where a picture is wanted that has them; more than
+ * PATHS_MOST no picture shows. */
 static int allocate_paths(struct validation *validation, const struct training *job) {
     enum { PATHS_MOST = 1 << 24 };
     const int64_t size = kiln_matrix_rows(job->W) * kiln_matrix_cols(job->W);

@@ -117,7 +117,7 @@ static void put_calibration(struct result *row, const void *of, int64_t j) {
     PUT(row, "bins", TABLE(judged->bin_count, put_bin, judged));
 }
 
-/* Of the tables people see those that are not large: all are in JSON. */
+/* People see the tables that are not large: all are in JSON. */
 static int tell(struct run *run, const struct evaluation *e) {
     const struct prediction *p = &e->p;
     const int64_t classes = p->metrics.classes;

@@ -1,4 +1,4 @@
-/* How the vertices of a graph are called: in its own file, in models, and in files of seeds. */
+/* This file finds the names of a graph's vertices: in its own file, in models, and in files of seeds. */
 #define _GNU_SOURCE
 #include "graph.h"
 

@@ -116,7 +116,7 @@ static void put_top(struct result *row, const void *of, int64_t at) {
     for (; at >= d->top[target].count; target++) at -= d->top[target].count;
     const struct top *top = &d->top[target];
     const char *label = target < TARGETS_SHOWN ? "" : NULL;
-    /* Of two classes the second has the only column. */
+    /* The only column of two classes is the second's. */
     const char *class = d->classes.count ? classes_name(&d->classes, d->k == 1 ? 1 : target, buffer) : NULL;
     if (class) class = result_hold(row, class, buffer);
     if (label && at == 0 && class)

@@ -30,7 +30,7 @@ static bool asked_for(const char *option, int argc, char **argv) {
     return false;
 }
 
-/* Of several processes the first tells what keeps them from meeting. */
+/* The first of several processes tells what keeps them from meeting. */
 static bool is_first(void) {
     const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
     for (int i = 0; i < 3; i++)

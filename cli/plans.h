@@ -1,4 +1,4 @@
-/* What kiln explain and kiln tune share: the shape that was asked for, and tables of plans. */
+/* kiln explain and kiln tune share the shape that was asked for, and tables of plans. */
 #ifndef CLI_PLANS_H
 #define CLI_PLANS_H
 

@@ -11,7 +11,7 @@
 #include "text.h"
 
 enum { SIDE = 340, LEFT = 84, RIGHT = 28, TOP = 52, BOTTOM = 62, WIDE = LEFT + SIDE + RIGHT };
-/* Of the list of series, which has two columns. */
+/* The list of series has two columns. */
 enum { LINE = 20, EDGE = 16, COLUMN = (WIDE - EDGE) / 2, LETTERS = 22 };
 
 struct axis {

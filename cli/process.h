@@ -1,4 +1,4 @@
-/* What a process takes that uses a device: the driver's start and its cleaning up afterwards. */
+/* A process that uses a device takes the driver's start and its cleaning up afterwards. */
 #ifndef CLI_PROCESS_H
 #define CLI_PROCESS_H
 

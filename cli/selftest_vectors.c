@@ -92,8 +92,8 @@ static void rows(struct bench *b) {
         for (int j = 0; j < COLS; j++) bench_sized(b, at + i * COLS + j, b->p->X[picks[i]][j], 0);
 }
 
-/* Of each row of X the sum, the variance and the place of the largest; of a sparse one its entries are the
- * vector. */
+/* Each row of X has its sum, its variance and the place of its largest number expected; the entries of a
+ * sparse row are the vector. */
 static void expect_reductions(struct bench *b, int at) {
     for (int i = 0; i < ROWS; i++) {
         double row[COLS], sum = 0;

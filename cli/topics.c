@@ -122,7 +122,7 @@ int topics_finish(struct solving *s) {
     state->weight = malloc((cells + (size_t)k) * sizeof *state->weight);
     if (!code && (!column || !state->order || !state->share || !state->word || !state->weight))
         code = fail_with(KILN_ERR_NOMEM, WORKING, "a smaller --top", "out of memory for the table of topics");
-    /* What a document's weight of a topic stands for: so many words (gap), or a share of them (lda). */
+    /* A document's weight of a topic stands for so many words (gap), or for a share of them (lda). */
     const bool rates = !code && strcmp(s->run->verb->name, "gap") == 0;
     for (int64_t c = 0; !code && c < k; c++) {
         const double sum = take_column(column, B, n, k, c);

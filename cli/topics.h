@@ -1,4 +1,4 @@
-/* What the verbs of topic models share: entries held out, the table of topics and their best words. */
+/* The verbs of topic models share entries held out, the table of topics and their best words. */
 #ifndef CLI_TOPICS_H
 #define CLI_TOPICS_H
 

@@ -31,7 +31,7 @@ static bool are_numbers(const kiln_data *data) {
     return true;
 }
 
-/* Of a target that is numbers: a coefficient a column and class takes its time. */
+/* A target that is numbers may have no more classes: a coefficient a column and class takes its time. */
 static int64_t classes_most(const struct settings *settings) {
     return settings->max_classes ? settings->max_classes : CLASSES_MOST;
 }

@@ -33,7 +33,8 @@ static const char *name_of(const struct coefficients *table, struct result *row,
     return name ? name : result_words(row, "column %lld", (long long)j + 1);
 }
 
-/* Of several classes or targets, which one; with two classes there is a column for the second alone. */
+/* The row says which of several classes or targets it belongs to; with two classes there is a column for the
+ * second alone. */
 static void put_target(struct result *row, const struct coefficients *table, int64_t target) {
     const struct training *job = table->job;
     char buffer[SHORTEST_ROOM];

@@ -1,4 +1,4 @@
-/* How a run ended, where it did not end well, and what could help of what was not done already. */
+/* This file says how a run ended that did not end well, and which help was not tried already. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What becomes of training a linear model: metrics, what the model keeps, rows of the result. */
+/* Training a linear model ends here: in metrics, what the model keeps, rows of the result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

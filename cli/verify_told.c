@@ -410,7 +410,7 @@ done:
     free(values);
 }
 
-/* Of an algorithm that is no linear model the options are those of the registry. */
+/* The options of an algorithm that is no linear model are those of the registry. */
 static void check_options(struct verifying *v, const struct verb *verb) {
     const kiln_algorithm *algorithm = kiln_algorithm_named(algorithm_of(v));
     for (int64_t i = 0; i < algorithm->option_count; i++)

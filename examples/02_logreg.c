@@ -33,7 +33,7 @@ static kiln_status probabilities(kiln_matrix **P, kiln_device *device, const kil
     return status;
 }
 
-/* How many rows of each class are taken for it. */
+/* Counts how many rows of each class are taken for it. */
 static kiln_status count_right(const kiln_data *data, const kiln_matrix *P, int64_t count) {
     const int64_t rows = kiln_matrix_rows(P);
     double *p = malloc((size_t)(rows * count) * sizeof *p), *y = malloc((size_t)rows * sizeof *y);

@@ -13,8 +13,8 @@ import tempfile
 
 import cffi
 
-# How other libraries lend an array, https://dmlc.github.io/dlpack/latest/c_api.html (version 0 and 1 of the
-# tensor).
+# Other libraries lend an array by these, https://dmlc.github.io/dlpack/latest/c_api.html (version 0 and 1 of
+# the tensor).
 DLPACK = """
 typedef struct { int32_t device_type, device_id; } DLDevice;
 typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the
 seams, no function that nobody calls or that only its own file does, no file too long to read, no line too
-wide, no folder of too many files; that the files which docs/architecture.md and docs/passes.md name exist;
-and that the README beside results and studies lists each of them once.
+wide, no folder of too many files, no comment that begins as a fragment; that the files which
+docs/architecture.md and docs/passes.md name exist; and that the README beside results and studies lists
+each of them once.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -184,6 +185,25 @@ def check_width():
                     yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns, at most {COLUMNS_MOST}"
 
 
+SOURCES = ("src", "include", "cli", "plugins", "examples", "tests", "bench", "python", "scripts", "docs")
+# A comment or docstring that begins so has no subject, and seldom a verb. "What" may begin
+# a sentence.
+FRAGMENT = re.compile(r'(?:/\*+<? *|"""|(?:^|  ) *# )(Of|How|So|That)\b')
+
+
+def check_words():
+    """Comments are sentences: these words begin none."""
+    for path in sorted(path for folder in SOURCES for path in (ROOT / folder).rglob("*")
+                       if path.suffix in (".c", ".h", ".cl", ".py")):
+        former = ""
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            goes_on = line.lstrip().startswith("#") and former.lstrip().startswith("#")
+            if FRAGMENT.search(line) and not goes_on:
+                yield f"{path.relative_to(ROOT)}:{number}: a comment begins with a subject, not with " \
+                      f"\"{FRAGMENT.search(line)[1]}\""
+            former = line
+
+
 def check_calls(path, text):
     name = str(path.relative_to(ROOT))
     if name in RAW_ALLOWED or not name.startswith("src/"):
@@ -244,6 +264,7 @@ def main():
                 problems += check_rooms(folder, path, text, rooms)
     problems += check_used()
     problems += check_width()
+    problems += check_words()
     problems += check_folders()
     for problem in problems:
         print(problem)

@@ -65,7 +65,7 @@ class Vectors:
         self.batch.scale(self.Y, self.X, self.factors)
 
     def check(self):
-        """Of many vectors each so many-th."""
+        """Looks at one of every so many vectors."""
         self.reduce()
         self.scale()
         some = slice(None, None, 1 + self.host.size // COMPARED)

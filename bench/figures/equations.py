@@ -2,7 +2,7 @@
 import collections
 import math
 
-# Of a multiprocessor: how many there are, on-chip bytes, threads, work-groups, registers.
+# A multiprocessor's limits: how many there are, on-chip bytes, threads, work-groups, registers.
 Limits = collections.namedtuple("Limits", "processors shared threads groups registers")
 TITAN = Limits(14, 48 << 10, 2048, 16, 1 << 16)
 WARP, REGISTERS, UNIT = 32, 43, 256  # registers of a thread of the sparse kernel, and how many a warp gets at a time
@@ -21,7 +21,7 @@ def of_gpu(run):
 
 
 def warps(limits, group, registers, shared):
-    """How many warps of groups of so many threads a multiprocessor holds at a time."""
+    """Returns how many warps of groups of so many threads a multiprocessor holds at a time."""
     by_registers = limits.registers // (-(-registers * WARP // UNIT) * UNIT) // GRANULARITY * GRANULARITY
     groups = min(by_registers * WARP // group, limits.threads // group, limits.groups, limits.shared // shared if shared else limits.groups)
     return groups * group // WARP

@@ -37,7 +37,7 @@ def step(name, title, unit, then, told, how):
 
 
 def counts(name):
-    """Of a function of the run: its pairs (label, call) are what counters are read of for the step."""
+    """Marks a function of the run: counters of its pairs (label, call) are read for the step."""
     def keep(calls):
         COUNTED[name] = calls
         return calls
@@ -89,7 +89,7 @@ class Run:
         return np.resize(pool[first:], (rows, cols))
 
     def milliseconds(self, call, sync=None):
-        """Of a call: the median of batches that end with an idle device; of a short one some hundredths of a second, of one that takes
+        """Times a call: the median of batches that end with an idle device; of a short one some hundredths of a second, of one that takes
         long what three took, or as many as a second had room for."""
         sync = sync or self.device.synchronize
         call()

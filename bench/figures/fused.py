@@ -97,7 +97,7 @@ def table2(run):
 
 
 def composed_shares(run, X):
-    """Of an iteration by library calls: what is the pattern, and what the operations on vectors."""
+    """Splits an iteration by library calls into the pattern and the operations on vectors."""
     lib, steps = library(run, X), 4
     if not lib:
         return {}
@@ -212,7 +212,7 @@ def fig6(run):
 
 
 def nearest(found, wanted):
-    """Of the plans the one whose parameters are the fewest doublings away, but for C, which follows from the grid."""
+    """Returns the plan whose parameters are the fewest doublings away, but for C, which follows from the grid."""
     names = [name for name in wanted if name != "C"]
     return min(found, key=lambda plan: sum(abs(math.log2(max(plan[name], 1) / wanted[name])) for name in names))
 

@@ -39,7 +39,7 @@ def made(run, name):
     return run.sparse_path(rows, cols, nnz, "f32", kind == "zipf")
 
 
-# Of the table's data sets those that a folder of real ones may have: lines to skip, and whether each pair stands there once.
+# The table's data sets that a folder of real ones may have: lines to skip, and whether each pair stands there once.
 REAL = {"kos": ("bow/docword.kos.txt.gz", 3, False), "email-enron": ("graphs/email-Enron.txt.gz", 0, True)}
 
 
@@ -206,7 +206,7 @@ def groups(run):
 
 
 def by_processes(run, name, X, k):
-    """How many times faster two processes of MPI are than one, each with one device or half of the processor's threads; `kiln sddmm`
+    """Returns how many times faster two processes of MPI are than one, each with one device or half of the processor's threads; `kiln sddmm`
     on files, without reading and writing. None where two cannot be had."""
     plugin, mpirun = os.path.join(run.build, "libkiln-openmpi.so"), shutil.which("mpirun")
     if run.kind == "opencl" or run.kind == "cuda" and not groups(run) or not mpirun or not os.path.exists(plugin):

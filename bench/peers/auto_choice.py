@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often --device auto takes the faster device: a grid of shapes and iterations, trained on the CPU, on
+"""Counts how often --device auto takes the faster device: a grid of shapes and iterations, trained on the CPU, on
 the GPU and under auto, each from its process's start to its end without the reading of the file, which is the
 same for all.
 

@@ -100,7 +100,7 @@ def tell(rows):
 
 
 def gram_seconds(X, repeat=3):
-    """Of one Gram matrix, with the rows' numbers side by side as BLAS has columns."""
+    """Times one Gram matrix, with the rows' numbers side by side as BLAS has columns."""
     taken = []
     for _ in range(repeat):
         start = time.perf_counter()

@@ -37,7 +37,7 @@ def kdd(device):
 
 
 def iteration_seconds(times):
-    """Of an iteration from the first on that counts; those whose end is told together have one time."""
+    """Times iterations from the first on that counts; those whose end is told together have one time."""
     ends = [i for i, time in enumerate(times) if i >= FIRST and (i + 1 == len(times) or times[i + 1] > time)]
     return (times[ends[-1]] - times[ends[0]]) / (ends[-1] - ends[0])
 

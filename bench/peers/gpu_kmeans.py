@@ -31,7 +31,7 @@ def points(rows, columns, k):
 
 
 def exact_labels(X, C):
-    """Of f64, the number of the nearest row of C."""
+    """Returns the number of the nearest row of C, in f64."""
     import torch
     C = C.double()
     half, step = (C * C).sum(1) / 2, max(1, 200_000_000 // len(C))

@@ -42,7 +42,7 @@ def one_pass(device, rows, cols, k, dtype):
 
 
 def gram(device, rows, cols, targets, dtype):
-    """Of weighted rows about a shift; with targets, what least squares makes of one walk over both."""
+    """Makes the Gram matrix of weighted rows about a shift; with targets, what least squares makes of one walk over both."""
     rng = np.random.default_rng(rows + cols)
     x, v, c = rng.standard_normal((rows, cols)), rng.random((rows, 1)), rng.standard_normal((cols, 1))
     x, v, c = (part.astype(dtype) for part in (x, v, c))

@@ -30,7 +30,7 @@ shrink = 1  # what rows, vertices and columns beyond a thousand are divided by
 
 
 def least_time(device, call):
-    """Of a call, after three that build kernels, look at X's rows and columns, and derive from it."""
+    """Times a call, after three that build kernels, look at X's rows and columns, and derive from it."""
     for _ in range(3):
         call()
     device.synchronize()

@@ -45,7 +45,7 @@ def struct(name, **values):
 
 
 def address(number):
-    """Of a number, as a pointer."""
+    """Returns a number as a pointer."""
     return ffi.cast("void *", number)
 
 
@@ -84,7 +84,7 @@ class Device(kiln.Device):
                     else np.ascontiguousarray(values, dtype))
 
     def sparse(self, shape, dtype, start, col, values):
-        """Of the arrays of CSR; values None: a pattern."""
+        """Makes a matrix of the arrays of CSR; values None: a pattern."""
         arrays = [array if array is None else np.ascontiguousarray(array, kind)
                   for array, kind in zip((start, col, values), (np.int64, np.int32, dtype))]
         return make(self, "csr", self, _arrays._type_of(dtype), *shape, *arrays)

@@ -43,7 +43,7 @@ def factors(path):
 
 
 def rmse(path, test, biases):
-    """Of predictions held between 1 and 5; the mean alone for users or items that training has not seen."""
+    """The error of predictions held between 1 and 5; the mean alone for users or items that training has not seen."""
     A, B, mean, users, items = factors(path)
     total = 0
     for user, item, rating, *_ in test:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How good the launch model's choices are: every plan of mmchain measured at a list of shapes, the rank of
+"""Judges the launch model's choices: every plan of mmchain measured at a list of shapes, the rank of
 the choice among them and what it loses to the best (the fused-kernels paper's Figure 6 and section 4.3).
 
 usage: plans.py --kiln KILN [--device cuda] [--scale S] [--shapes COLUMNS,...] [--quick] [--jobs N] [--json FILE]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many kernels passes over dense data of every width ask for: of the cost model's best plans, the distinct
+"""Counts the kernels that passes over dense data of every width ask for: of the cost model's best plans, the distinct
 ones; and the fewest (by a greedy search) of which one is within a tenth of the best for 80, 90, 95 and 100 of
 a hundred shapes. Plans that differ in the width of a load or in what is masked alone count as one, so that
 these are lower bounds. The model needs no GPU (kiln_dense_plans, as for fit_dense.py).

@@ -85,7 +85,7 @@ def timings():
 
 
 def judge(model, shape, measured):
-    """Of a shape: what the choice loses, the mean error of its plans, the plan taken, the best, and whether
+    """Returns for a shape: what the choice loses, the mean error of its plans, the plan taken, the best, and whether
     the model would take one that was not timed."""
     predicted, choice = model.plans(shape)
     known = [key for key in measured if key in predicted]

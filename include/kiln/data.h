@@ -172,7 +172,7 @@ KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /
 KILN_API const char *kiln_data_class_name(const kiln_data *data, int64_t j, int64_t number);
 KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
 KILN_API int64_t kiln_data_bytes(const kiln_data *data); /* bytes after decompression */
-/* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
+/* The encoding of the columns, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
 KILN_API const char *kiln_data_schema(const kiln_data *data);
 /* Returns what is odd about the file but no error: text of warning i = 0, 1, ..., which begins with its place
  * FILE:LINE:COLUMN where it has one; *hint (may be NULL) says what to do, or is "". NULL behind the last. */

@@ -90,7 +90,7 @@ KILN_API kiln_status kiln_device_get_statistics(const kiln_device *device,
 /* Waits for all work on the device; reports errors of work queued earlier. */
 KILN_API kiln_status kiln_device_sync(kiln_device *device);
 
-/* What was looked for on this machine: one row each for driver, NVRTC, OpenCL, BLAS, MPI, NCCL, caches. */
+/* A row of what was looked for on this machine: driver, NVRTC, OpenCL, BLAS, MPI, NCCL, caches. */
 typedef struct kiln_probe {
     size_t size;
     char what[48]; /* "CUDA driver" */

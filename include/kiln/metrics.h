@@ -25,8 +25,8 @@ typedef struct kiln_metrics_options {
     int unranked;             /* without "auc", which costs more than all others together */
     int curves; /* kiln_metrics_roc and kiln_metrics_calibration have something; "auc" of several classes */
     double least_probability; /* a smaller one counts as this in "log_loss"; 0: none does */
-    /* Of an Eta that has the predictors of several models side by side: k columns from `first` on are
-     * measured, as if there were no others. 0 columns: all from 0 on. */
+    /* An Eta may have the predictors of several models side by side: k columns from `first` on are measured,
+     * as if there were no others. 0 columns: all from 0 on. */
     int64_t first, columns;
 } kiln_metrics_options;
 

@@ -264,9 +264,9 @@ typedef struct kiln_pagerank_options {
     int warm_start;         /* start from the given ranks; default: from t */
     double tolerance;       /* on the residual; default 1e-10 f64, 1e-6 f32 */
     int64_t max_iterations; /* default 1000 */
-    /* So many iterations, neither more nor fewer, whatever the change; 0 = until the tolerance is met. They
-     * are the criterion then:
-     * converged = 1, stopped_by = KILN_STOP_ITERATIONS and tolerance = INFINITY. */
+    /* The run takes so many iterations, neither more nor fewer, whatever the change; 0 = until the tolerance
+     * is met. They are the criterion then: converged = 1, stopped_by = KILN_STOP_ITERATIONS and tolerance =
+     * INFINITY. */
     int64_t iterations;
     kiln_control control;
     kiln_layout layout; /* of the links (kiln_ranks); 0 = the one that is predicted to be the fastest */

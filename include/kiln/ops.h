@@ -430,11 +430,11 @@ typedef struct kiln_assignment {
     /* > 0: labels and distances hold what has been found among other centres, and only rows change that have
      * a nearer one here. Goes with distances, and without sums and totals. */
     int64_t first;
-    /* Of passes over the same X with the same weights and number of centres, or NULL. Goes with sums and
-     * totals, and with no other result. The rows' centres are those of a pass without bounds. After the
-     * first pass, and unless kiln_bounds_refresh was called, sums and totals are those of the pass before,
-     * corrected for rows and centres that have moved: they differ by roundings of double, and the same
-     * passes in the same order give the same bits. */
+    /* They belong to passes over the same X with the same weights and number of centres, or are NULL, and go
+     * with sums and totals, and with no other result. The rows' centres are those of a pass without bounds.
+     * After the first pass, and unless kiln_bounds_refresh was called, sums and totals are those of the pass
+     * before, corrected for rows and centres that have moved: they differ by roundings of double, and the
+     * same passes in the same order give the same bits. */
     kiln_bounds *bounds;
 } kiln_assignment;
 
@@ -513,7 +513,7 @@ KILN_API kiln_status kiln_cg_step(const kiln_cg *cg, int64_t slot);
  * not be X or Z. */
 KILN_API kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z);
 
-/* What a layout of n points in p dimensions is worth, and what SMACOF's majorisation makes its next one from:
+/* Measures a layout of n points in p dimensions, and makes SMACOF's next one from it by majorisation:
  *   d_ij = || y_i - y_j ||,  delta_ij = D_ij, or || x_i - x_j || where X is given in place of D,
  *   w_ij = weights_ij or 1
  *   R_i = sum_j w_ij delta_ij / d_ij (y_i - y_j)           U_i = sum_j w_ij / d_ij (y_i - y_j)

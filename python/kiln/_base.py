@@ -229,7 +229,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return _of_all(type(self), "_names")
 
     def _forget_report(self) -> None:
-        """Of a fit before this model was changed."""
+        """Forgets the report of a fit before this model was changed."""
         for name in ("n_iter_", "converged_", "objective_", "optimality_gap_", "report_", "_kept", "_told"):
             self.__dict__.pop(name, None)
 

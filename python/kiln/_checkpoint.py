@@ -12,8 +12,8 @@ from ._words import warn
 
 
 class Kept(NamedTuple):
-    """How often the file was written, its bytes and the iteration that it holds, the iteration that the run
-    went on from (-1: none), the seconds that writing took, how often it failed, and the last reason."""
+    """Says how often the file was written, its bytes and the iteration that it holds, the iteration that the
+    run went on from (-1: none), the seconds that writing took, how often it failed, and the last reason."""
 
     written: int
     bytes: int

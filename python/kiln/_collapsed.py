@@ -13,14 +13,14 @@ _FEW = 1 << 18  # entries that tell most columns of a sparse matrix apart
 
 
 def _near(narrow: Any) -> Any:
-    """Of a dense array those columns that may stay next to their first number, by a look at a few rows."""
+    """Finds the columns of a dense array that may stay next to their first number, by a few rows."""
     rows = narrow[np.unique(np.linspace(0, len(narrow) - 1, 8).astype(np.intp))].astype(np.float64)
     with np.errstate(invalid="ignore"):
         return np.flatnonzero((rows[0] != 0) & (np.abs(rows - rows[0]) <= _APART * np.abs(rows[0])).all(0))
 
 
 def _full(wide: Any, narrow: Any, columns: Any, count: int) -> Any:
-    """Of a sparse matrix the same columns with their entries, of those that have one in each row."""
+    """Finds the same columns of a sparse matrix with their entries, of those that have one in each row."""
     full = np.bincount(columns) == count
     few = slice(None, None, max(1, len(columns) // _FEW))
     least, most = np.full(len(full), np.inf), np.full(len(full), -np.inf)
@@ -36,7 +36,7 @@ def _full(wide: Any, narrow: Any, columns: Any, count: int) -> Any:
 
 
 def _lost(wide: Any, narrow: Any) -> tuple[int, int] | None:
-    """How many different numbers of a column are left of how many, where it stays next to one."""
+    """Counts how many different numbers of a column are left of how many, where it stays next to one."""
     first = float(narrow[0])
     if not (np.abs(narrow.astype(np.float64) - first) <= _APART * abs(first)).all():
         return None

@@ -94,7 +94,7 @@ def negative_log_loss(eta: Any, codes: Any, weights: Any, **view: int) -> float:
 
 
 def area(eta: Any, codes: Any, weights: Any, **view: int) -> float | None:
-    """Of two classes, which both have rows."""
+    """The area of two classes, which both have rows."""
     found = auc(eta, codes, weights, **view) if width(eta, **view) == 1 else np.nan
     return None if np.isnan(found) else found
 

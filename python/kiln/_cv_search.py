@@ -58,7 +58,7 @@ class _HeldOut:
         return eta if self.offset is None else _beside(eta, self.offset)
 
     def finite(self, eta: Matrix) -> Any:
-        """Of each column whether all of it is: 0 times what is not is no number."""
+        """Says of each column whether all of it is: 0 times what is not is no number."""
         zeros = matrix(self.zeros, eta.device, eta.dtype)
         products = Matrix.empty(eta.device, (eta.shape[1], 1), eta.dtype)
         eta.device.call(lib.kiln_multiply, products.pointer, 1, lib.KILN_TRANSPOSED, eta.pointer,
@@ -118,7 +118,7 @@ class Search:
         return int(self.kept.counts[1]) + self.late
 
     def best_models(self) -> tuple[Any, Any, Any]:
-        """Of each split the value that is best, W and b."""
+        """The best value of each split, W and b."""
         weights = self.kept.best[:, 2:].reshape(len(self.splits), -1, self.columns)
         return self.kept.best[:, 1].astype(int), weights[:, :-1], weights[:, -1:]
 
@@ -168,7 +168,7 @@ class Search:
         return values
 
     def _score(self, eta: Matrix, i: int, test: Any) -> float:
-        """Of the i-th model in eta: by the library's metrics where eta lies, or by its scorer, on the
+        """Scores the i-th model in eta: by the library's metrics where eta lies, or by its scorer, on the
         host."""
         held, columns = self.held, self.columns
         assert held is not None

@@ -32,7 +32,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
     random_state: Any
 
     def _options(self) -> dict[str, Any]:
-        """Of the algorithm, those apart that all share."""
+        """The algorithm's options without those that all share."""
         raise NotImplementedError
 
     def _take(self, A: Any, B: Any) -> None:
@@ -173,7 +173,7 @@ class _Topics(_Factors):
         return getattr(self, "feature_names_in_", None) if feature_names is None else list(feature_names)
 
     def coherence(self, X: Any, *, measure: str = "c_npmi", n: int = 10) -> Any:
-        """How well the n best words of each topic go together in the documents X: kiln.coherence."""
+        """Says how well the n best words of each topic go together in the documents X: kiln.coherence."""
         from ._ranking import coherence
 
         check_is_fitted(self)
@@ -395,7 +395,7 @@ class LatentDirichletAllocation(_Topics):
                 * (words + float(self._alphas.sum()))).astype(mixtures.dtype)
 
     def _counts(self, X: Any, gamma: Any) -> Any:
-        """How often each topic is expected to have each word of these documents (n_components,
+        """Counts how often each topic is expected to have each word of these documents (n_components,
         n_features)."""
         T, U = np.exp(expected_logarithms(gamma)), self.exp_dirichlet_component_.T.astype(np.float64)
         quotients = sddmm(X.astype(np.float64), T, U, kind="quotient", device="cpu")

@@ -141,7 +141,7 @@ class Inference:
     # --------------------------------------------------------------------------------------------- rows
 
     def residuals(self) -> dict[str, Any]:
-        """Of each row "mean", and the residuals "response", "pearson", "deviance", "standardized" (Pearson's
+        """Each row has "mean", and the residuals "response", "pearson", "deviance", "standardized" (Pearson's
         over its standard deviation), with "leverage" and "cooks_distance"."""
         made = Matrix.empty(self._X.device, (self._X.shape[0], len(_RESIDUALS)), self._X.dtype)
         self._call(lib.kiln_inference_residuals, made.pointer, self._made, self._X.pointer, self._loss)

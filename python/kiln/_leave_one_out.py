@@ -222,8 +222,8 @@ def leave_one_out(model: Any, X: Matrix, y: Any, sample_weight: Any, alphas: Any
 
 
 def _score(model: Any, targets: Any, errors: Any, roots: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """Of the errors of the rows left out, times the roots of their weights; and what cv_results_ has of
-    them."""
+    """The score by the errors of the rows left out, times the roots of their weights, and what cv_results_
+    has of them."""
     if model.scoring is None:
         squares = errors**2
         return -(squares.mean(axis=0) if model.alpha_per_target else squares.mean()), squares

@@ -10,7 +10,7 @@ from ._columns import as_table
 from ._library import ArgumentError, DataError, UnsupportedError
 from ._roles import columns_by_role
 
-# How the names of columns with the ends of links, and with their weights, begin: as in the tool.
+# The names of columns with the ends of links, and with their weights, begin so: as in the tool.
 _WORDS = ("source|src|from|citing|tail$", "target|dst|dest|to_|to$|cited|head$", "weight|value|count")
 
 

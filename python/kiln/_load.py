@@ -270,7 +270,7 @@ def _make_glm(file: _File) -> Any:
 
 
 def _weight_of(file: _File) -> float:
-    """Of all rows of the training: the deviance over the mean deviance; NaN where the file has not both."""
+    """The weight of all training rows: the deviance over the mean deviance; NaN where the file lacks one."""
     metrics = file._json("metrics")
     whole, mean = metrics.get("deviance"), metrics.get("mean_deviance")
     return float(whole / mean) if whole and mean else math.nan

@@ -96,7 +96,7 @@ def _work_of(x: Matrix, columns: int) -> Any:
                   k=columns, passes=1)
 
 
-# How an operation's plans are listed, and what runs one: arguments of the library's functions.
+# An operation's plans are listed, and one is run, by these arguments of the library's functions.
 
 def _mmchain(x: Matrix, columns: int) -> tuple[Any, Any]:
     y = Matrix(np.ones((x.shape[1], columns), x.dtype), x.device)

@@ -53,8 +53,8 @@ class MDS(Estimator):
             metric, metric_params, normalized_stress, ties, device)
 
     def _meant(self) -> tuple[str, Any]:
-        """How distances are to come near, and what of: "euclidean", "precomputed", or another distance of
-        scikit-learn's."""
+        """Says how distances are to come near, and what of: "euclidean", "precomputed", or another distance
+        of scikit-learn's."""
         kind = "ratio" if self.metric_mds else "ordinal"
         if isinstance(self.metric, (bool, np.bool_)):
             return "ratio" if self.metric else "ordinal", self.dissimilarity

@@ -61,7 +61,7 @@ class _Terms:
         return float(w @ w) / 2 + self.losses(means, b), w, b
 
     def best_intercept(self, means: Any, near: float) -> float:
-        """Of those b that make the losses least the one next to this one."""
+        """Returns the b next to this one of those that make the losses least."""
         if not self.intercept:
             return 0.0
         places = (-self.sigma * self.c - means)[self.live]
@@ -149,7 +149,7 @@ def _interior(terms: _Terms, tolerance: float) -> tuple[Any, Any, float, int]:
         along = system.solve(sigma, np.zeros_like(w)) if terms.intercept else None
 
         def way(aim_low: Any, aim_high: Any) -> tuple[Any, float, Any, Any, Any]:
-            """Of a, b, both multipliers and w, for products that are these."""
+            """The ways of a, b, both multipliers and w, for products that are these."""
             right = -below + low - high + (aim_low - a * low) / a - (aim_high - other * high) / other
             (found, to_w), shift = system.solve(np.where(live, right, 0), lack), 0.0
             if along is not None:

@@ -24,10 +24,10 @@ def _operand(values: Any, where: Device) -> Matrix | None:
 
 
 class Metrics:
-    """Of linear predictors, arrays or matrices: one column, or one for each class or target. loss: fields of
-    kiln_loss, without kind those of a GLM. y: numbers, or the places of classes (-1: of one that the model
-    does not know). options: of kiln_metrics_options, of which first and columns, `view` below, say which
-    columns of eta are meant.
+    """Metrics of linear predictors, arrays or matrices: one column, or one for each class or target. loss:
+    fields of kiln_loss, without kind those of a GLM. y: numbers, or the places of classes (-1: of one that
+    the model does not know). options: of kiln_metrics_options, of which first and columns, `view` below, say
+    which columns of eta are meant.
 
     Predictors on a GPU are measured there; arrays of y, weights and offset are brought to them."""
 
@@ -49,12 +49,12 @@ class Metrics:
         return float(lib.kiln_metrics_value(self._made, name.encode()))
 
     def part(self, j: int, name: str) -> float:
-        """Of class or target j."""
+        """A metric of class or target j."""
         return float(lib.kiln_metrics_part(self._made, j, name.encode()))
 
     def calibration(self, j: int) -> dict[str, Any]:
-        """Of class or target j: arrays of each bin's predicted and observed means, and the latter's standard
-        errors."""
+        """Calibration of class or target j: arrays of each bin's predicted and observed means, and their
+        standard errors."""
         count = ffi.new("int64_t *")
         bins = lib.kiln_metrics_calibration(self._made, j, count)
         return {name: np.array([getattr(bins[b], name) for b in range(count[0])])
@@ -72,7 +72,7 @@ class Metrics:
 
 
 def width(eta: Any, columns: int = 0, first: int = 0) -> int:
-    """How many columns of these predictors are meant."""
+    """Counts the columns of these predictors that are meant."""
     return columns or (eta.shape[1] if len(eta.shape) > 1 else 1)
 
 
@@ -91,7 +91,7 @@ def log_loss(eta: Any, codes: Any, weights: Any, **view: int) -> float:
 
 
 def auc(eta: Any, codes: Any, weights: Any, **view: int) -> float:
-    """Of two classes; NaN without rows of both."""
+    """The area of two classes; NaN without rows of both."""
     return Metrics({"kind": lib.KILN_LOSS_SQUARED_HINGE}, eta, codes, weights, **view)["auc"]
 
 

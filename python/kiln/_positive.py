@@ -26,7 +26,8 @@ _LOST = "X or y contains NaN or infinity, or products of theirs overflow."
 
 
 class _Seen(NamedTuple):
-    """Of one w: the intercept, X w, minus the gradient by the scaled coefficients, the objective's parts."""
+    """One w has this: the intercept, X w, minus the gradient by the scaled coefficients, the objective's
+    parts."""
 
     b: float
     means: Any
@@ -135,9 +136,9 @@ class Positive:
 
     def _gap(self, y: Any, w: Any, seen: _Seen, l1: Any, l2: Any, kept: Any, scale: Any, A: Any,
              noise: float) -> tuple[float, str]:
-        """How far the objective is above its least value at most, and what that follows from: the curvature
-        that all coefficients have at least, or a point of the dual, which is the residuals made smaller until
-        no column without a coefficient gains by one."""
+        """Says how far the objective is above its least value at most, and what that follows from: the
+        curvature that all coefficients have at least, or a point of the dual, which is the residuals made
+        smaller until no column without a coefficient gains by one."""
         found = [(seen.objective, "duality gap")]  # which nothing is below
         v, slope = w[kept] * scale, seen.slope[kept] / scale
         least = l2[kept] / scale**2
@@ -250,7 +251,7 @@ def _active_set(A: Any, slope: Any, v: Any) -> tuple[Any, int]:
 
 
 def _blocked(v: Any, way: Any, reach: float) -> tuple[float, Any] | None:
-    """How far the way may be gone until a coefficient is 0, and which are there; None: farther than reach."""
+    """Says how far the way goes until a coefficient is 0, and which are there; None: farther than reach."""
     falls = np.flatnonzero(way < 0)
     if not len(falls):
         return None

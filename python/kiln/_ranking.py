@@ -1,4 +1,4 @@
-"""How good lists of items and lists of words are, by the library's definitions (kiln/metrics.h)."""
+"""This module judges lists of items and lists of words, by the library's definitions (kiln/metrics.h)."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ from ._recommend import _Recommender
 
 def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any, K: int = 10,
                          show_progress: bool = False, num_threads: int = 0) -> dict[str, float]:
-    """How good the K best items of each user are that has items in test_user_items, without those that
+    """Judges the K best items of each user that has items in test_user_items, without those that
     train_user_items has: "precision", "map", "ndcg" and "auc" as implicit.evaluation's, "recall", the mean
     share of what K places have room for, and "coverage", the share of all items that somebody was
     recommended.
@@ -79,9 +79,9 @@ _KINDS = {"u_mass": "KILN_COHERENCE_UMASS", "c_npmi": "KILN_COHERENCE_NPMI"}
 
 
 def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: Any = None) -> Any:
-    """How well each topic's words go together in the documents X (n_documents, n_words), a sparse matrix of
-    counts: an array of a number for each. topics: lists of different words, best first, numbers of columns or
-    feature_names; or a fitted topic model, of whose topics the 10 best words count.
+    """Says how well each topic's words go together in the documents X (n_documents, n_words), a sparse matrix
+    of counts: an array of a number for each. topics: lists of different words, best first, numbers of columns
+    or feature_names; or a fitted topic model, of whose topics the 10 best words count.
 
     measure: gensim's "u_mass", the mean of log((d(v, w) / N + 1e-12) / (d(w) / N)) over pairs in which w
     comes first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole

@@ -314,7 +314,7 @@ class _Recommender(_Factors):
         return allowed
 
     def _best(self, A: Any, seen: Any, top: int, allowed: Any = None) -> tuple[Any, Any]:
-        """Of rows as the library has them, on the host: their bias meets no factor but 1."""
+        """The best columns of rows as the library has them, on the host: their bias meets no factor but 1."""
         biased, B = self._has_biases, self.column_factors_
         biases = A[:, -1].copy() if biased else None
         few = lists(self.device, np.ascontiguousarray(A[:, :-1] if biased else A, B.dtype), B, top,
@@ -600,7 +600,7 @@ def _at_least_one(N: Any) -> None:
 
 
 def _at_most(N: int, only: Any, said: str) -> int:
-    """How many of N there can be among these, all for None."""
+    """Returns how many of N there can be among these, all for None."""
     if only is None:
         return N
     count = np.asarray(only).size

@@ -54,7 +54,7 @@ class Report(NamedTuple):
 
 
 def together(reports: list[Report]) -> Report:
-    """Of several runs that are one fit: sums of what adds up, and the rest of the one that is the least
+    """Joins several runs that are one fit: sums of what adds up, and the rest of the one that is the least
     done."""
     worst = min(reports, key=lambda report: (report.converged,
                                              -report.residual / max(report.tolerance, np.finfo(float).tiny)))
@@ -106,7 +106,7 @@ def _figures(now: Any) -> str:
 
 
 def _display() -> _Bar | _Line:
-    """How progress is shown: with tqdm where it is installed."""
+    """Shows progress with tqdm where it is installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:

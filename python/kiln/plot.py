@@ -61,7 +61,7 @@ def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str 
 
 
 def _coefficient_names(model: Any) -> list[str]:
-    """Of coef_.ravel(): the columns' names or numbers, and of several classes or targets which one."""
+    """Names coef_.ravel(): the columns' names or numbers, and of several classes or targets which one."""
     rows, columns = np.atleast_2d(model.coef_).shape
     names = [str(name) for name in getattr(model, "feature_names_in_",
                                            [f"column {j}" for j in range(columns)])]
@@ -95,8 +95,8 @@ def validation(model: Any, ax: Any = None) -> Any:
 
 
 def calibration(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
-    """How often a class is what it is predicted to be, with standard errors, in bins of as many rows each; of
-    two classes the second, else a line for each. On the diagonal: calibrated. The same table as kiln
+    """Draws how often a class is what it is predicted to be, with standard errors, in bins of as many rows
+    each; of two classes the second, else a line for each. On the diagonal: calibrated. The same table as kiln
     evaluate's."""
     measured = Metrics({"kind": lib.KILN_LOSS_SQUARED}, *_judged(model.predict_proba(X), model, y), curves=1)
     ax = _axes(ax)
@@ -181,9 +181,9 @@ def rank_distribution(ranking: Any, ax: Any = None) -> Any:
 
 
 def roofline(X: Any, columns: int = 1, device: Any = "auto", repeats: int = 5, ax: Any = None) -> Any:
-    """How fast kiln.multiply and kiln.mmchain pass over X, under the roof of the device that it lies on: the
-    bandwidth of its memory, and what a large product of dense matrices reaches. Runs them `repeats` times and
-    takes the fastest."""
+    """Draws how fast kiln.multiply and kiln.mmchain pass over X, under the roof of the device that it lies
+    on: the bandwidth of its memory, and what a large product of dense matrices reaches. Runs them `repeats`
+    times and takes the fastest."""
     from . import _functions
     from ._arrays import matrix, results_on_device
     from ._machine import fastest

@@ -74,7 +74,7 @@ def test_a_target_of_one_level_beside_times(family, level, type_name, tool, tmp_
 
 
 def test_a_gradient_that_is_more_than_rounding(tool, tmp_path):
-    """Of a variance power near 2 a row's loss is ten times what its derivative comes from."""
+    """A row's loss is ten times what its derivative comes from at a variance power near 2."""
     X = np.array([[0, 2460969.5], [0, 2460631.5], [0, 2460845.5]])
     y, offset = np.array([4.828496, 4.546881, 0]), np.array([-1.291667, -1.212073, 0.632409])
     np.save(tmp_path / "o.npy", offset)

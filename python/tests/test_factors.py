@@ -277,7 +277,7 @@ def test_defaults_on_movielens():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_bound_of_topics_is_scikit_learns(dtype):
-    """Of the same topics; mixtures are found anew by both, each to its own tolerance."""
+    """The topics are the same; mixtures are found anew by both, each to its own tolerance."""
     sklearn = pytest.importorskip("sklearn.decomposition")
     from scipy.special import psi
 

@@ -161,7 +161,7 @@ def deficient():
 
 
 def least_norm(X, Y, s, intercept):
-    """Of all least squares solutions the shortest, and the rank."""
+    """Returns the shortest of all least squares solutions, and the rank."""
     X, Y, s = X.astype(float), Y.astype(float), s.astype(float)
     center = (lambda A: A - s @ A / s.sum()) if intercept else (lambda A: A)
     root = np.sqrt(s)[:, None]
@@ -321,7 +321,7 @@ LINEAR = {
 
 @pytest.mark.parametrize("name, device", [*itertools.product(LINEAR, ["cpu", "cpu*2"]), ("Ridge", "opencl")])
 def test_rows_without_weight_do_not_count(name, device):
-    """Of a column that is zero in all rows that have weight, whatever the others hold, the coefficient is
+    """A column is zero in all rows that have weight: whatever the others hold, its coefficient is
     0."""
     if device == "opencl" and not any(d["name"].startswith("opencl") and d["usable"] for d in kiln.devices()):
         pytest.skip("no OpenCL device")

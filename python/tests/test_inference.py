@@ -289,7 +289,7 @@ def test_a_row_that_hides_the_others(size):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("device", ["cpu", "cpu*2"])
 def test_float32_of_columns_far_from_zero(far, kind, device):
-    """Of numbers as float32 has them errors are computed in float64: right to float32's own digits, as the
+    """Errors of numbers as float32 has them are computed in float64: right to float32's own digits, as the
     coefficients that they are of are."""
     own = np.random.default_rng(9)
     A = np.c_[own.normal(far, 1, M), own.normal(-far, 1, M), own.normal(size=M)].astype(np.float32)
@@ -344,7 +344,7 @@ def test_data_of_another_fit_are_noticed():
 
 
 def step_in_errors(model, y, weights):
-    """Of a negative binomial model of alpha 0.5 and the logarithm, dispersion 1."""
+    """The model is a negative binomial of alpha 0.5 and the logarithm, dispersion 1."""
     mu = np.exp(E @ [*model.coef_, model.intercept_])
     g = E.T @ (weights * (y - mu) / (1 + 0.5 * mu))
     H = E.T @ (E * (weights * mu / (1 + 0.5 * mu))[:, None])

@@ -1,4 +1,4 @@
-"""How models are judged: offsets, saturated predictions, folds that fail, scores of one class."""
+"""Models are judged here: offsets, saturated predictions, folds that fail, scores of one class."""
 import warnings
 
 import kiln

@@ -37,7 +37,7 @@ def rows_for(model):
 
 
 def alike(one, other, rows):
-    """That methods which both have give the same."""
+    """Checks that methods which both have give the same."""
     tried = 0
     for method in METHODS:
         if hasattr(one, method) and hasattr(other, method):

@@ -125,8 +125,8 @@ def test_glm(pair):
 
 
 def test_glm_standard_errors_and_offset():
-    """Of a Poisson model without a penalty, by the inverse of the Fisher information; an exposure is an
-    offset."""
+    """A Poisson model without a penalty has errors by the inverse of the Fisher information; an exposure is
+    an offset."""
     rng = np.random.default_rng(5)
     X, exposure = rng.normal(size=(400, 3)), rng.uniform(0.5, 2, 400)
     y = rng.poisson(exposure * np.exp(X @ [0.3, -0.2, 0.1] + 0.4))

@@ -79,7 +79,7 @@ def test_penalties_by_name():
 
 
 def test_n_jobs_are_threads(monkeypatch):
-    """Of the CPU, as joblib counts them; a kiln.Device says its own number."""
+    """The threads are the CPU's, as joblib counts them; a kiln.Device says its own number."""
     from kiln._arrays import with_threads
 
     monkeypatch.setattr("os.cpu_count", lambda: 8)

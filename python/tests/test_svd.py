@@ -336,7 +336,7 @@ def test_vertices_of_a_graph():
 @pytest.mark.parametrize("far", [0.0, 1e6])
 @pytest.mark.parametrize("solver", ["auto", "covariance_eigh"])
 def test_data_that_stay_in_their_file(tmp_path, far, solver):
-    """Of columns far from zero digits are lost, as many as the mean is times the spread, and no more."""
+    """Columns far from zero lose digits, as many as the mean is times the spread, and no more."""
     X = of_spectrum(400, 30, 0.8 ** np.arange(30))[0] * 100
     X[:, 3] += far
     np.save(tmp_path / "X.npy", X)

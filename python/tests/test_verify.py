@@ -111,7 +111,7 @@ MODELS = {
 }
 
 
-# Of these every entry of the file is changed; of the others metrics, report and tensors.
+# Every entry of these files is changed; of the others metrics, report and tensors are.
 THOROUGH = {"weighted linreg", "poisson", "balanced", "named classes", "cross-validated", "ended early",
             "softmax", "svm", "svr", "spherical kmeans", "mds", "als", "sfa", "gap", "lda", "hits",
             "pagerank"}

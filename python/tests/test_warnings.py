@@ -247,8 +247,8 @@ def test_columns_that_are_sums_but_for_their_rounding(dtype, rows):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_data_sets_that_can_be_separated(dtype):
-    """Of breast cancer all rows; of the irises those of one class, from each other class, and of the others
-    none."""
+    """All rows of breast cancer are; of the irises those of one class, from each other class, and of the
+    others none."""
     data = load_breast_cancer()
     model, caught = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(data.data.astype(dtype),
                                                                                data.target))

@@ -37,7 +37,7 @@ static inline double ki_flat(kiln_type type) {
 
 /* Dense matrices between host and device as doubles, whatever the device's type. */
 kiln_status ki_vector_get(double *values, const kiln_matrix *A);
-/* Of one column, rows [first, first + count). */
+/* Takes rows [first, first + count) of one column. */
 kiln_status ki_vector_part(double *values, const kiln_matrix *A, int64_t first, int64_t count);
 kiln_status ki_vector_set(kiln_matrix *A, double *values); /* for f32 narrows them where they are */
 /* to = from, which has to's shape, or one column that each of to's becomes. */

@@ -59,7 +59,7 @@ enum {
     WORTH = 100,      /* of them still to come that make the faster method worth its vectors */
     ACCELERATIONS = 3 /* more only chase rounding */
 };
-/* That queued iterations may take: the user wants to see progress and to stop. */
+/* Queued iterations may take no longer: the user wants to see progress and to stop. */
 static const double ahead_seconds = 0.05;
 
 static kiln_norm_kind norm_of(const struct ki_hits *s) {

@@ -263,7 +263,7 @@ static kiln_status lobpcg_keep(struct lobpcg *t) {
     return ki_checkpoint_step(s->run.control, t->state, STATE, stop);
 }
 
-/* Where the end was not what the last change said: x as it is, or an earlier one that was better. */
+/* If the end was not what the last change said, x is as it is, or an earlier one that was better. */
 static kiln_status take_best(struct lobpcg *t) {
     kiln_status status;
     TRY(image_of(t, X));

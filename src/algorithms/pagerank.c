@@ -162,8 +162,8 @@ static double dangling_mass(const struct pagerank *s) {
     return mass;
 }
 
-/* Of p' = T p + r, with ||T p - T q|| <= d ||p - q|| and q = T q: ||p' - q|| <= (d ||p' - p|| + ||r||) /
- * (1 - d). */
+/* If p' = T p + r, ||T p - T q|| <= d ||p - q|| and q = T q, then ||p' - q|| <= (d ||p' - p|| + ||r||) / (1 -
+ * d). */
 static double error_bound(const struct pagerank *s, double residual) {
     const double d = s->options.damping;
     double measured;

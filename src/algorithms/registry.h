@@ -28,7 +28,7 @@ struct ki_path_rule;
 
 struct ki_algorithm {
     kiln_algorithm shown;
-    /* What a model of it holds. A tensor that is not listed is refused: nobody would have checked it. */
+    /* A model of it holds these. A tensor that is not listed is refused: nobody would have checked it. */
     struct ki_tensor_rule tensors[KI_RULES];
     const char *texts[KI_TEXTS];                   /* that a model must have */
     kiln_status (*check)(const kiln_model *model); /* what shapes do not say; NULL: nothing */

@@ -183,7 +183,7 @@ static double factors_of(const kiln_work *work) {
     return (double)(work->nnz + work->rows + work->cols) * (double)(work->k + 4);
 }
 
-/* Of LDA: a step goes over the entries, for each of which a document's and a word's topics meet, and takes
+/* A step of LDA goes over the entries, for each of which a document's and a word's topics meet, and takes
  * digammas and exponentials of the documents' topics; what follows the steps goes over the entries twice, and
  * takes logarithms of gamma functions of both besides. STEP, AFTER: such a number in times of an entry's, as
  * measured on a processor with 500 to 8,192 documents, 500 to 30,000 words, 16 and 64 topics. */

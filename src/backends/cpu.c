@@ -42,7 +42,7 @@ static void describe(kiln_device_info *info, int threads) {
     info->memory = ki_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
-/* Of the level that all cores share, where the C library tells. */
+/* The size is that of the level that all cores share, where the C library tells. */
 static int64_t last_cache(void) {
 #ifdef _SC_LEVEL3_CACHE_SIZE
     return ki_max(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);

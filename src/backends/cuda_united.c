@@ -20,7 +20,7 @@ void *ki_cuda_unite(kiln_device *const *members, int count) {
     return ki_nccl_unite(members[0], gpus, streams, count);
 }
 
-/* Of the GPU's UUID, which no other one has. */
+/* The identity is made of the GPU's UUID, which no other one has. */
 int64_t ki_cuda_identity(kiln_device *device) {
     const struct cuda *cuda = device->impl;
     int64_t half[2] = {0, 0};

@@ -40,7 +40,7 @@ struct ki_limits {
                      * level */
     int64_t chip_bytes_cpu; /* the same where OpenCL runs on a processor */
 
-    /* Where OpenCL runs on a processor. */
+    /* These hold where OpenCL runs on a processor. */
     int64_t gram_columns; /* of X up to which gram.cl is taken: none as long as PoCL 5.0, which builds it
                        * wrongly, is in use */
 

@@ -141,7 +141,7 @@ kiln_status ki_csr_check_columns(const int64_t *row_start, const int32_t *col, i
 kiln_status ki_matrix_fail_away(const kiln_matrix *A);
 /* From now on A has entries, and no codes (core/codes/codes.h); nothing is done where it has none. */
 kiln_status ki_matrix_expand(const kiln_matrix *A);
-/* What any matrix must be: ERR_ARGUMENT, or ERR_UNSUPPORTED of a type that the device does not have. */
+/* Checks a matrix's shape and type: ERR_ARGUMENT, or ERR_UNSUPPORTED of a type that the device lacks. */
 kiln_status ki_check_shape(const kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
 /* A matrix that has no arrays yet. */
 kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,

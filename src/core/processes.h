@@ -20,11 +20,11 @@ struct ki_processes {
      * left NULL where they cannot be read in parts, and nothing has been read then. */
     kiln_status (*read)(kiln_matrix **X, struct ki_table *table, kiln_file_format *format, int64_t *bytes,
                         kiln_device *device, const char *path, const kiln_read_options *options);
-    /* Of an X whose rows lie in the processes: kiln_rows, and kiln_norm with KILN_NORM_MAX. */
+    /* These serve an X whose rows lie in the processes: kiln_rows, and kiln_norm with KILN_NORM_MAX. */
     kiln_status (*rows)(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
     kiln_status (*largest)(double *largest, const kiln_matrix *X);
-    /* Of the same: ki_each_run, its transposed matrix in parts, one of its arrays (KI_VALUES, ...) to host
-     * memory, and new values. */
+    /* These serve the same X: ki_each_run, its transposed matrix in parts, one of its arrays (KI_VALUES, ...)
+     * to host memory, and new values. */
     kiln_status (*each)(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
     kiln_status (*transpose)(kiln_matrix **T, const kiln_matrix *X);
     kiln_status (*fetch)(void *to, const kiln_matrix *X, int part);

@@ -109,8 +109,8 @@ static kiln_status like_rows(const struct ki_each *each, const kiln_matrix *rows
     return make_like(made, rows, each->type, NULL);
 }
 
-/* Of rows that lie in processes, which have no part of `values` yet, or in a file: ones to theirs, which goes
- * on to a temporary file. */
+/* The rows of A lie in processes, which have no part of `values` yet, or in a file: ones to theirs, which
+ * goes on to a temporary file. */
 static kiln_status like_each(kiln_matrix **A, const kiln_matrix *pattern, kiln_type type,
                              const void *values) {
     kiln_matrix *made = NULL;

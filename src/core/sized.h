@@ -97,7 +97,7 @@ void ki_give(void *given, const void *own, const struct ki_layout *layout);
 kiln_status ki_give_rows(void **given, int64_t *count, size_t size, void *rows, int64_t listed,
                          const struct ki_layout *layout);
 
-/* Of the headers that stand apart. */
+/* These are of the headers that stand apart. */
 #define KI_LAST_kiln_codes code_bytes
 #define KI_LAST_kiln_storage categories
 

@@ -16,8 +16,8 @@
 enum { KI_SLOT_BUFFERS = 9 };
 struct ki_slot_kind {
     const char *name; /* in words */
-    /* Of a record that ki_slot_new makes: its size, and where its buffers of the device's memory stand in it
-     * (KI_SLOT). */
+    /* A record that ki_slot_new makes has its size here, and where its buffers of the device's memory stand
+     * in it (KI_SLOT). */
     size_t size;
     int buffers;
     size_t buffer[KI_SLOT_BUFFERS];

@@ -66,7 +66,7 @@
 #define ARGUMENTS_transpose_starts(FIRST, NEXT)                                                             \
     FIRST(SPACE, index_t, start) NEXT(TABLE, int, key) NEXT(VALUE, long, entries) NEXT(VALUE, long, n)
 
-/* Of both kernels that make panels. */
+/* Both kernels that make panels take these. */
 #define ARGUMENTS_panels_make(FIRST, NEXT)                                                                  \
     FIRST(SPACE, int, start) NEXT(TABLE, long, row_start) NEXT(TABLE, int, col) NEXT(VALUE, long, rows)     \
     NEXT(VALUE, int, panels) NEXT(VALUE, int, bits) NEXT(VALUE, int, height) NEXT(TABLE, real, X)           \

@@ -1,4 +1,4 @@
-/* What the passes over a sparse matrix on a GPU derive from it, each in a slot of its own (core/slots.h):
+/* The passes over a sparse matrix on a GPU derive these from it, each in a slot of its own (core/slots.h):
  *
  *   rows       The rows that are too long for a vector's turn, by length, for longer vectors,
  *              and segments of long ones, which a work-group each takes (long_rows.c).

@@ -75,7 +75,7 @@ struct ki_links_cost {
     const char *limit; /* in words */
 };
 enum { KI_LAYOUTS = 3 };
-/* Of each layout, the fastest first. */
+/* The costs are those of each layout, the fastest first. */
 void ki_links_costs(struct ki_links_cost costs[KI_LAYOUTS], const kiln_device *device,
                     const struct ki_links_shape *shape, kiln_type type, int64_t k, bool weights);
 kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *A);
@@ -90,7 +90,7 @@ kiln_status ki_windows_fill_cpu(struct ki_windows *windows, const kiln_matrix *A
                                 const struct ki_columns *in);
 kiln_status ki_windows_fill_gpu(struct ki_windows *windows, const kiln_matrix *A,
                                 const struct ki_columns *in);
-/* Of the rows of A, whose links `in` has; `blocks` is set. */
+/* Fills in the shares of the rows of A, whose links `in` has; `blocks` is set. */
 kiln_status ki_link_shares_fill(struct ki_link_shares *shares, const kiln_matrix *A,
                                 const struct ki_columns *in);
 

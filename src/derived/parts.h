@@ -35,7 +35,7 @@ kiln_status ki_rows_make(const kiln_matrix *X);
 void ki_popular_programs(struct ki_programs *programs, const kiln_device *device);
 /* Popular columns, if the `chip` most frequent ones hold so many entries that they are worth it. */
 kiln_status ki_popular_make(const kiln_matrix *X, int64_t chip);
-/* Of the columns that are not popular, on a device that has room for it on chip. */
+/* Panels are of the columns that are not popular, on a device that has room for them on chip. */
 bool ki_panels_fit(const kiln_device *device);
 kiln_status ki_panels_make(const kiln_matrix *X, const struct ki_popular *popular, bool values);
 kiln_status ki_transpose_make(const kiln_matrix *X, bool values);
@@ -51,7 +51,7 @@ kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, s
                     int64_t n, int bits);
 /* values[i] becomes the sum of those before it, for i in [0, n]; n > 0. */
 kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n);
-/* How n elements are cut into ranges: threads, and elements of each. Groups of KI_RANGE_GROUP threads. */
+/* Cuts n elements into ranges: returns threads, in groups of KI_RANGE_GROUP, and each one's elements. */
 enum { KI_RANGE_GROUP = 128 };
 int64_t ki_ranges(int64_t *chunk, int64_t n);
 

@@ -70,8 +70,8 @@ struct ki_occupied {
 /* X: ki_selectable, with entries. */
 kiln_status ki_occupied_open(struct ki_occupied *occupied, const kiln_matrix *X);
 void ki_occupied_close(struct ki_occupied *occupied);
-/* Of dense matrices in the CPU's memory, n x k and count x k, of X's type: few = wide's rows of the kept
- * columns; and wide = few's rows there, 0 elsewhere. */
+/* These take dense matrices in the CPU's memory, n x k and count x k, of X's type: few = wide's rows of the
+ * kept columns; and wide = few's rows there, 0 elsewhere. */
 void ki_occupied_gather(kiln_matrix *few, const kiln_matrix *wide, const struct ki_occupied *occupied);
 void ki_occupied_spread(kiln_matrix *wide, const kiln_matrix *few, const struct ki_occupied *occupied);
 

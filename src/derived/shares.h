@@ -17,8 +17,8 @@ struct ki_shares {
     struct ki_buffer row; /* count + 1 of int64_t: the row of that entry */
 };
 
-/* Of S by rows, or of its columns, which begin at `start`; short_starts: of 32 bits. S is held, lies on a GPU
- * and has entries. */
+/* The shares are of S by rows, or of its columns, which begin at `start`; short_starts: of 32 bits. S is
+ * held, lies on a GPU and has entries. */
 kiln_status ki_shares_get(const struct ki_shares **shares, const kiln_matrix *S, bool by_columns,
                           const struct ki_buffer *start, bool short_starts, int64_t rows);
 

@@ -1,7 +1,7 @@
 /* Arguments of kernels that pass over X (struct ki_chain, pass/chain.h): KI_CHAIN_ARGUMENTS and its like in
  * pass/launch.h say where the host has them from. */
 
-/* Of a kernel that makes the whole chain, among its own. */
+/* A kernel that makes the whole chain has these among its own. */
 #define ARGUMENTS_chain(FIRST, NEXT)                                                                         \
     FIRST(IN, real, v)                                                                                       \
     NEXT(IN, real, y)                                                                                        \
@@ -10,8 +10,8 @@
     NEXT(VALUE, real, beta)                                                                                  \
     NEXT(VALUE, long, rows)
 
-/* Of all kernels over a dense X: `out` is the result or the groups' partial ones. Columns [first, first + K)
- * of y's k. */
+/* All kernels over a dense X take these: `out` is the result or the groups' partial ones. Columns [first,
+ * first + K) of y's k. */
 #define ARGUMENTS_dense(FIRST, NEXT)                                                                         \
     FIRST(SPACE, real, out)                                                                                  \
     NEXT(IN, real, X)                                                                                        \

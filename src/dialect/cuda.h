@@ -92,7 +92,7 @@ DEVICE_FN int count_up(volatile int *address) {
     return atomicAdd((int *)address, 1);
 }
 
-/* So many more in local memory, and how many there were. */
+/* Adds so many more in local memory, and returns how many there were. */
 DEVICE_FN int count_local(volatile int *address, int more) {
     return atomicAdd((int *)address, more);
 }
@@ -102,7 +102,7 @@ DEVICE_FN void set_bits(uint *address, uint bits) {
     atomicOr(address, bits);
 }
 
-/* Of bits that are not all 0. */
+/* The bits are not all 0. */
 DEVICE_FN int lowest_bit(uint bits) {
     return __ffs((int)bits) - 1;
 }

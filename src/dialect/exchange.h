@@ -27,7 +27,7 @@
 #define LAST_BIT /* is the mark */
 #endif
 
-/* What tells a word of this step from all that was in its place before; the places begin with zeros. */
+/* The mark tells a word of this step from all that was in its place before; the places begin with zeros. */
 DEVICE_FN uint mark_of(int step) {
 #ifdef LAST_BIT
     return ((uint)step / PLACES + 1) & 1;

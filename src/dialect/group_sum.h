@@ -19,7 +19,7 @@ DEVICE_FN double shuffle_double(uint mask, double x, int step) {
     return __shfl_xor_sync(mask, x, step);
 }
 
-/* What the lane `step` before has, in the first lanes their own; all lanes of a warp make the call. */
+/* The lane `step` before has this, the first lanes their own; all lanes of a warp make the call. */
 DEVICE_FN wide shuffle_up(wide x, int step) {
     return __shfl_up_sync(0xffffffffu, x, step);
 }

@@ -20,8 +20,8 @@ SCALAR_FN wide ki_sum_of(const struct ki_sum *sum) {
     return sum->sum - sum->sum == 0 ? sum->sum + sum->lost : sum->sum; /* infinity, NaN */
 }
 
-/* Of weighted numbers: sum s (y - their mean)^2. The mean is known by what it is above one of the numbers, so
- * that what is far from 0 but close together keeps its digits. */
+/* The spread of weighted numbers is sum s (y - their mean)^2. The mean is known by what it is above one of
+ * the numbers, so that what is far from 0 but close together keeps its digits. */
 struct ki_variation {
     wide weight, level, above, spread;
 };
@@ -99,7 +99,7 @@ SCALAR_FN void ki_ranking_join(struct ki_ranking *to, const struct ki_ranking *n
     to->scores = 2;
 }
 
-/* Of all rows: nothing goes on beside them. */
+/* The ranking is that of all rows: nothing goes on beside them. */
 SCALAR_FN struct ki_ranking ki_ranking_whole(const struct ki_ranking *of) {
     struct ki_ranking whole = {0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0};
     if (of->scores > 0) ki_ranking_close(&whole, &of->first);

@@ -32,9 +32,9 @@ SCALAR_FN real FN(lost_of_two)(real eta, int class_, real *brier) {
     return (real)INFINITY;
 }
 
-/* Of several classes: log(sum_c e^eta_c) - eta_class. With e_c = e^(eta_c - the largest) and E their sum, p_c
- * = e_c / E, and sum_c (p_c - [c])^2 = sum of all other p_c^2, and (1 - p_class)^2 of the sum of the others.
- * */
+/* Several classes lose log(sum_c e^eta_c) - eta_class. With e_c = e^(eta_c - the largest) and E their sum,
+ * p_c = e_c / E, and sum_c (p_c - [c])^2 = all other p_c^2 and the square of the sum of all other p_c.
+ */
 struct FN(many) {
     real own, others, squares; /* e_class, and sums of the other e_c and their squares */
 };

@@ -102,7 +102,7 @@ DEVICE_FN int count_up(volatile __global int *address) {
     return atomic_inc(address);
 }
 
-/* So many more in local memory, and how many there were. */
+/* Adds so many more in local memory, and returns how many there were. */
 DEVICE_FN int count_local(volatile __local int *address, int more) {
     return atomic_add(address, more);
 }
@@ -112,7 +112,7 @@ DEVICE_FN void set_bits(volatile __local uint *address, uint bits) {
     atomic_or(address, bits);
 }
 
-/* Of bits that are not all 0. */
+/* The bits are not all 0. */
 DEVICE_FN int lowest_bit(uint bits) {
     return 31 - (int)clz(bits & -bits);
 }

@@ -15,8 +15,8 @@
     NEXT(IN, real, X)                                                                                        \
     NEXT(IN, real, C)
 
-/* Of the kernels that look for the nearest centres of dense rows. state: rows in doubt; whether squares of
- * centres are too large for f32. */
+/* The kernels that look for the nearest centres of dense rows take these. state: rows in doubt; whether
+ * squares of centres are too large for f32. */
 #define ARGUMENTS_nearest(FIRST, NEXT)                                                                       \
     ARGUMENTS_choice(FIRST, NEXT) NEXT(TABLE, real, halves) NEXT(VALUE, long, rows) NEXT(VALUE, int, k)
 
@@ -25,7 +25,7 @@
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 #define HUGE_SQUARE 4.2535295865117308e37f /* 2^125 */
 
-/* Of `sharing` lanes side by side, a power of two. */
+/* The sum is over `sharing` lanes side by side, a power of two. */
 DEVICE_FN float sum_of_sharing(float x, const int sharing) {
     for (int mask = sharing / 2; mask; mask /= 2) x += of_lane_xor(x, mask);
     return x;
@@ -56,7 +56,7 @@ DEVICE_FN float root_of(float x) {
     return x > 0 ? x * inverse_sqrt(fmax(x, 1e-37f)) : 0;
 }
 
-/* Of a row that lanes side by side share. */
+/* Lanes side by side share a row, and know this of it. */
 struct narrowed {
     float norm, lost, down; /* ||x||; ||x - x'||; what undoes the scaling */
 };
@@ -139,7 +139,7 @@ DEVICE_FN float screen_margin(float norm, float least, float lost, float share, 
     return 2.02f * reach * (norm * share + lost + (float)(n + 64) * 2.4e-7f * norm + 2e-6f * reach);
 }
 
-/* Of the four lanes that have scores of the same rows. */
+/* The four lanes that have scores of the same rows are joined. */
 DEVICE_FN void join_lanes(struct least *mine) {
     for (int mask = 1; mask < 4; mask *= 2) {
         struct least other;
@@ -170,9 +170,9 @@ DEVICE_FN void load_scales(float (*scale)[4], __global const float *scales, int 
     EACH(q, 4) EACH(e, 4) scale[q][e] = scales[2 * (begin + q * 8) + e];
 }
 
-/* Where rows and centres have one scale: the largest number of a centre below 64; sums begin so that products
- * leave a score
- * x.c - ||c||^2 / 2, the largest the nearest centre's. A lane t of four has eight columns of each 32. */
+/* Rows and centres have one scale here: the largest number of a centre below 64; sums begin so that products
+ * leave a score x.c - ||c||^2 / 2, the largest the nearest centre's. A lane t of four has eight columns of
+ * each 32. */
 #define LARGEST 65000.0f                                 /* of a scaled row that halves hold */
 #define COLUMN_OF(t, e) ((e) / 4 * 16 + (t)*4 + (e) % 4) /* the e-th of lane t's eight */
 #define PAIRS 192                                        /* of a row in doubt and a centre, that a warp has */

@@ -35,8 +35,8 @@
 #define TILE_ROWS (PIECES * PIECE_ROWS)
 #define WORD_COLUMNS (8 / (int)sizeof(real))
 
-/* Where warps wait for each other (PTX ISA, "barrier"), the workers and one warp more. Workers that only tell
- * of something go on at once. compute-sanitizer's racecheck follows these, and not tickets that one lane
+/* Warps wait for each other at these (PTX ISA, "barrier"), the workers and one warp more. Workers that only
+ * tell of something go on at once. compute-sanitizer's racecheck follows these, and not tickets that one lane
  * gives for all of its warp. */
 #define SUMS 1  /* a tile's parts are complete, and the factors of the tile before it */
 #define EMPTY 2 /* and STAGES - 1 more: all workers are done with a tile of the ring */
@@ -266,7 +266,7 @@ DEVICE_FN word load_word(LOCAL_PTR const real *from, int at, int left) {
     return x;
 }
 
-/* Where X has come to its end: zeros for the rows of the tile that are missing, in the warp's place. */
+/* The rows of the tile that are missing at X's end are zeros, in the warp's place. */
 DEVICE_FN void clear_missing(LOCAL_PTR real *tile, const struct tiles *t, const struct place *at, int i) {
     const int id = (int)get_local_id(0), unit = id / 32 / SHARERS * UNITS;
     const long left = t->rows - first_row(t, i);

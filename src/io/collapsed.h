@@ -4,8 +4,8 @@
 
 #include "io/data.h"
 
-/* Of a table in memory whose features have their names. bytes: of its files, which a small one is read from
- * again; path NULL: it cannot be. */
+/* The table lies in memory, and its features have their names. bytes: its files', which a small one is read
+ * from again; path NULL: it cannot be. */
 kiln_status ki_collapsed_tell(struct ki_table *table, kiln_file_format format, int64_t bytes,
                               const char *path, const kiln_read_options *options);
 

@@ -1,4 +1,4 @@
-/* What a reader hands to data.c: host arrays, each from ki_alloc or ki_resize, which then become matrices. */
+/* A reader hands this to data.c: host arrays, each from ki_alloc or ki_resize, which then become matrices. */
 #ifndef KI_DATA_H
 #define KI_DATA_H
 
@@ -102,7 +102,7 @@ kiln_status ki_check_model_format(kiln_file_format format, const char *path, con
 /* All files that path and options name, into a zeroed table; *format may be AUTO, *bytes is added to. */
 kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                           const kiln_read_options *options);
-/* Of what has no names: columns that are named by their number leave X, and names that would be ignored are
+/* A file without names has columns named by their number: these leave X, and names that would be ignored are
  * an error. */
 kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
                           const kiln_read_options *options);

@@ -29,7 +29,7 @@ struct ki_format {
     bool names_vertices; /* so with the names of rows and columns, which no part can number alone */
 };
 
-/* Of a number that may be none of a format's: its name is NULL then. */
+/* The number may be none of a format's: its name is NULL then. */
 const struct ki_format *ki_format(kiln_file_format format);
 /* The format with such a mark, or whose name the path has, compression's ending left out; AUTO: none.
  * writable: of those that are written. */

@@ -176,7 +176,7 @@ static bool are_dealt(int64_t files, struct ki_part part) {
     return files > 1 && files >= part.count;
 }
 
-/* Of fewer files than parts each is cut into some of these. */
+/* If files are fewer than parts, each is cut into some of these. */
 static struct ki_part within(int64_t *file, int64_t files, struct ki_part part) {
     *file = 0;
     while (ki_part_begin(part.count, (int)*file + 1, (int)files) <= part.number) ++*file;

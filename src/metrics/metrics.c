@@ -233,7 +233,8 @@ static kiln_status allocate_curves(kiln_metrics *metrics, bool ranked, bool cali
     return KILN_OK;
 }
 
-/* Of each class against the rest, or of each target. probabilities: of several classes. */
+/* The curves are those of each class against the rest, or of each target. probabilities: of several
+ * classes. */
 static kiln_status take_curves(kiln_metrics *metrics, const struct ki_measured *of, bool ranked,
                                const double *probabilities) {
     kiln_status status;

@@ -85,7 +85,7 @@ double *ki_probabilities(const struct ki_measured *of);
 
 /* ---------------------------------------------------------------------------------------------- sums */
 
-/* Of one target. */
+/* The sums of one target. */
 struct ki_number_sums {
     struct ki_sum square, absolute, error; /* s e^2, s |e|, -s e */
     struct ki_variation y;

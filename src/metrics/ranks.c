@@ -1,4 +1,5 @@
-/* How well scores rank rows: the area under the receiver operating characteristic, and the curve. */
+/* Scores rank rows, and this file says how well: the area under the receiver operating characteristic, and
+ * the curve. */
 #include <math.h>
 
 #include "core/seams.h"

@@ -40,7 +40,7 @@ struct left {
     int64_t groups, fields;
 };
 
-/* So many groups, at most what the device has work for. */
+/* `groups` is at most what the device has work for. */
 static kiln_status begin(struct left *left, const struct ki_measured *of, int64_t groups, int64_t fields) {
     const int64_t bytes = groups * fields * (int64_t)sizeof(double);
     *left = (struct left){.groups = groups, .fields = fields, .numbers = ki_alloc((size_t)bytes)};

@@ -14,7 +14,7 @@
  * of kept panels, 1/TAKEN more. */
 enum { SPARE = 64, TAKEN = 8 };
 
-/* Of the passes so far; takes nothing of the device's memory, and so is not dropped. */
+/* The history of the passes so far takes nothing of the device's memory, and so is not dropped. */
 struct history {
     int64_t passes;
     int64_t needed, own;   /* the most that was in use beside kept panels, and of it what a pass took */

@@ -46,7 +46,7 @@ static const char *plan_defines(char text[KI_DEFINES_MOST], const struct ki_plan
                  plan->lag, plan->sure);
     if (plan->local_bytes && X->device->properties.local_declared)
         snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
-    /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the
+    /* All groups of the launch have to run at once: a team whose last groups begin late runs alone at the
      * end. */
     const char *option = X->device->properties.registers_option;
     if (option && exchanges(plan))

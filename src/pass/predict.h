@@ -27,7 +27,7 @@ static inline int ki_halvings(int lanes) {
     return steps;
 }
 
-/* Of the memory in bytes a second, as the device's data sheet promises it; `unknown` where nothing does. */
+/* The data sheet promises so many bytes a second of the device's memory; `unknown` where nothing does. */
 static inline double ki_promised_bandwidth(const kiln_device *device, double unknown) {
     return device->properties.bandwidth > 0 ? device->properties.bandwidth : unknown;
 }

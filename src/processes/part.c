@@ -7,7 +7,7 @@
 #include "processes/digest.h"
 #include "processes/reading.h"
 
-/* Of errors in the data the leader knows the place, once it reads them. */
+/* The leader knows the place of errors in the data, once it reads them. */
 static bool is_told_by_leader(kiln_status status) {
     return status == KILN_ERR_PARSE || status == KILN_ERR_DATA || status == KILN_ERR_UNSUPPORTED ||
            status == KILN_ERR_LIMIT || status == KILN_ERR_ARGUMENT;

@@ -331,7 +331,7 @@ done:
     return status;
 }
 
-/* What processes have of A's rows, if they have them as X's are cut. */
+/* Returns what processes have of A's rows, if they have them as X's are cut. */
 static const struct copies *rows_there(const struct sharing *s, const kiln_matrix *A) {
     const struct copies *copies = ki_slot_get(A, &parts_kind);
     return copies && copies->identity == s->cut->rows ? copies : NULL;

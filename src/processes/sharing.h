@@ -1,4 +1,4 @@
-/* What both sides of a shared operation know: the leader (share.c) and the others (serve_share.c). */
+/* Both sides of a shared operation know this: the leader (share.c) and the others (serve_share.c). */
 #ifndef KI_SHARING_H
 #define KI_SHARING_H
 
@@ -43,7 +43,7 @@ static inline bool ki_is_passing(const struct ki_order_operand *operand) {
     return operand->role == KI_OWN || ki_adds_up(operand);
 }
 
-/* Of a cut's places, which lie one after the other. */
+/* Returns the bytes of a cut's places, which lie one after the other. */
 static inline int64_t ki_cut_bytes(const struct kiln_processes *p) {
     return 2 * ((int64_t)p->transport.count + 1) * (int64_t)sizeof(int64_t);
 }

@@ -217,7 +217,7 @@ static inline double *values_of(const kiln_matrix *A) {
     return values;
 }
 
-/* What tests of refusals do to one operand of a call that would succeed. */
+/* Tests of refusals do this to one operand of a call that would succeed. */
 static inline void replace(kiln_matrix **A, kiln_matrix *with) {
     kiln_matrix_free(*A);
     *A = with;

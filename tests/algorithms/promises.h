@@ -9,9 +9,9 @@
 
 #include "algorithms/optimum.h"
 
-/* Of f64's tolerance of 1e-8: what is left is an estimate from a gradient whose own rounding, beside rows of
- * 1e12, hides more than that in directions of little curvature (3e-6 of the gain in one build of several). A
- * broken promise was up to a twentieth. */
+/* f64's tolerance of 1e-8 is not for it: what is left is an estimate from a gradient whose own rounding,
+ * beside rows of 1e12, hides more than that in directions of little curvature (3e-6 of the gain in one build
+ * of several). A broken promise was up to a twentieth. */
 static const double ESTIMATED = 1000;
 
 /* A column of a kind that hurts. */

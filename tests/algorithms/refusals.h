@@ -1,4 +1,4 @@
-/* What a call refuses, as rows of a table. A file has a `struct call` of operands and options that are all
+/* The refusals of a call are rows of a table. A file has a `struct call` of operands and options that are all
  * good; a row says what spoils them, and what the call then says. Results and report stay as they were. */
 #ifndef ALGORITHMS_REFUSALS_H
 #define ALGORITHMS_REFUSALS_H

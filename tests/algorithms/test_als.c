@@ -341,8 +341,7 @@ static void held_out_entries(void **state) {
     kiln_matrix_free(test);
 }
 
-/* Of three columns, with factors that put them in a known order: 0, 1, 2 for the first row, 2, 1, 0 for
- * the second. */
+/* Factors put three columns in a known order: 0, 1, 2 for the first row, 2, 1, 0 for the second. */
 static void rankings_by_hand(void **state) {
     (void)state;
     const double a[] = {1, -1}, b[] = {3, 2, 1};

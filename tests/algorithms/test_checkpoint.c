@@ -123,7 +123,7 @@ static kiln_status mds_starts(struct outcome *o, kiln_control control) {
     return mds_by(o, (kiln_mds_options){.control = control, .restarts = 4, .tolerance = 0.05});
 }
 
-/* Of a model of two factors. */
+/* Keeps both of a model of two factors. */
 static kiln_status keep_both(struct outcome *o, kiln_matrix *A, kiln_matrix *B, kiln_status status) {
     keep(o, A);
     keep(o, B);
@@ -463,7 +463,7 @@ static int stop_after(void *user, const kiln_progress *now) {
     return --*left <= 0;
 }
 
-/* So many columns that a model's parameters are counted by another fit, which has no state: wherever the run
+/* With so many columns a model's parameters are counted by another fit, which has no state: wherever the run
  * is stopped, its own stays. */
 static void test_inner_fits(void **state) {
     enum { BROAD = 514, LONG = 560 };

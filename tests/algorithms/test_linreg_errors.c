@@ -1,4 +1,4 @@
-/* What kiln_linreg refuses, and that a refused or failed call leaves W, b and the report as they were. */
+/* kiln_linreg refuses these, and a refused or failed call leaves W, b and the report as they were. */
 #include "algorithms/refusals.h"
 #include "faults/brutal.h"
 

@@ -309,7 +309,7 @@ static void collinear_columns_predict_as_well(void **state) {
                          (int)report.iterations);
         }
         assert_int_equal(report.converged, t < 2);
-        /* How long a cycle goes on fitting noise is luck. */
+        /* A cycle goes on fitting noise for as long as luck has it. */
         if (t == 2)
             assert_true(report.stopped_by == KILN_STOP_STALLED || report.stopped_by == KILN_STOP_ITERATIONS);
         kiln_report_free(&report);

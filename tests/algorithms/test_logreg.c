@@ -200,8 +200,8 @@ static void weak_l1_of_like_columns(void **state) {
     problem_free(&p);
 }
 
-/* So many columns that the l1 model goes by columns and its faces by conjugate gradient, in one part and in
- * several: the optimum, and the same bits with any number of threads. */
+/* With so many columns the l1 model goes by columns and its faces by conjugate gradient, in one part and in
+ * several: it has the optimum, and the same bits with any number of threads. */
 static void l1_on_faces(void **state) {
     (void)state;
     struct problem p = labelled(200, 1000, 2, 0.3, false, 22);

@@ -57,8 +57,9 @@ static kiln_matrix *graph(kiln_device *device, kiln_type type, enum shape shape,
     return A;
 }
 
-/* Of n vertices, uniform teleport. star: hub = b + d leaves l, l = b + d hub / leaves with b = (1 - d) /
- * n; sink and chain: the mass that dangles makes b unknown, and that all ranks add up to 1 tells it. */
+/* The graphs have n vertices and teleport uniformly. star: hub = b + d leaves l, l = b + d hub / leaves with
+ * b = (1 - d) / n; sink and chain: the mass that dangles makes b unknown, and that all ranks add up to 1
+ * tells it. */
 static void exact(long double *p, enum shape shape, int n, long double d) {
     long double sum = 0;
     const long double leaves = n - 1, b = (1 - d) / n;

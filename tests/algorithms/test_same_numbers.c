@@ -147,7 +147,7 @@ static void train(kiln_report *report, struct job *job, struct start start) {
     kiln_report_free(report);
 }
 
-/* What a model of its kind must hold beside W and b. */
+/* Adds what a model of its kind must hold beside W and b. */
 static void describe(kiln_model *model, const struct job *job) {
     static const double labels[] = {0, 1, 2}, parameters[] = {0, 0};
     const enum target target = job->trainer->target;

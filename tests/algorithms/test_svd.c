@@ -18,7 +18,7 @@ static double epsilon_of(kiln_type type) {
     return type == KILN_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
 }
 
-/* What sums of up to MOST products of rounded numbers may be off by, in parts of the largest value. */
+/* Sums of up to MOST products of rounded numbers may be off by this, in parts of the largest value. */
 static double rounding_of(kiln_type type) {
     return 4 * MOST * epsilon_of(type);
 }

@@ -48,7 +48,7 @@ static inline void fill(struct counts *counts, uint64_t seed) {
                 counts->x[d][i] = floor(1 + 4 * uniform(&seed));
 }
 
-/* Of the counts, and a few stored zeros. */
+/* The matrix has the counts, and a few stored zeros. */
 static inline kiln_matrix *matrix_of(const struct counts *counts, kiln_type type) {
     int64_t start[M + 1] = {0}, nnz = 0;
     int32_t *col = malloc(M * N * sizeof *col);

@@ -106,7 +106,7 @@ def beta_loss(precision):
     p = L(precision)
 
     def loss(y, eta):
-        """Of a mean near 0 log gamma(a) = log gamma(a + 1) - log a."""
+        """A mean near 0 has log gamma(a) = log gamma(a + 1) - log a."""
         mu, nu = logistic(eta)
         softplus = np.logaddexp(L(0), -np.abs(eta))
         log_mu, log_nu = np.minimum(eta, 0) - softplus, np.minimum(-eta, 0) - softplus

@@ -71,7 +71,7 @@ class Problem:
             self.arguments += ["--l1", self.l1]
 
     def data_arguments(self) -> list[object]:
-        """Of the arguments those that say what the data are, as verify takes them."""
+        """Returns the arguments that say what the data are, as verify takes them."""
         pairs = zip(self.arguments, self.arguments[1:])
         return [
             a
@@ -178,8 +178,8 @@ class Scaled:
         return step.reshape(u.shape), float((turned[alive] ** 2 / values[alive]).sum() / 2)
 
     def descend(self, exactly: bool = False) -> float:
-        """How much lower Newton's steps in long double come, each halved until it falls and kept to its
-        signs."""
+        """Returns how much lower Newton's steps in long double come, each halved until it falls and kept to
+        its signs."""
         u, best = self.u, L(0)
         for _ in range(30):
             step, gain = self.newton(u)
@@ -309,7 +309,8 @@ def eta_of(problem: Problem, model) -> np.ndarray:
 
 
 def blur_of(problem: Problem, model) -> np.ndarray:
-    """How far the tool's own eta may be from eta_of's: what a sum of so many terms loses in its type."""
+    """Returns how far the tool's own eta may be from eta_of's: what a sum of so many terms loses in its
+    type."""
     W = np.abs(model.tensors["W"].astype(L))
     b = np.abs(model.tensors["b"].astype(L)) if "b" in model.tensors else np.zeros((1, W.shape[1]), L)
     offset = 0 if problem.offset is None else np.abs(problem.offset.astype(L)[:, None])
@@ -317,7 +318,7 @@ def blur_of(problem: Problem, model) -> np.ndarray:
 
 
 def moved(s, value, eta, blur):
-    """How far the weighted sum of value(eta), convex and at least 0, moves where each eta does by its
+    """Returns how far the weighted sum of value(eta), convex and at least 0, moves where each eta does by its
     blur."""
     here, above, below = value(eta), value(eta + blur), value(eta - blur)
     fall = np.where((above > here) & (below > here), here, 0)  # the least value may lie between

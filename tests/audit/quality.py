@@ -1,4 +1,4 @@
-"""How good Kiln's estimators are at their defaults, beside scikit-learn's and implicit's at theirs.
+"""Measures how good Kiln's estimators are at their defaults, beside scikit-learn's and implicit's at theirs.
 
     python tests/audit/quality.py [--only WORDS] [--seeds 10] [--json FILE] [--commit TEXT] [--device TEXT]
 

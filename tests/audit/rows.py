@@ -93,7 +93,7 @@ def mean(s: np.ndarray, values: np.ndarray):
 def judge_numbers(
     rng, tool: Tool, problem: Problem, model: Model, inverse=None, deviance=None, most=None
 ) -> list[str]:
-    """Of linreg, glm and svm --regression. inverse: the mean of eta; deviance(y, eta): of a row;
+    """Judges linreg, glm and svm --regression. inverse: the mean of eta; deviance(y, eta): of a row;
     most: of targets that are whole numbers; below 1: of shares."""
     new, found = draw_rows(rng, problem, model), []
     if new is None:
@@ -142,7 +142,7 @@ def shares(table: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def judge_classes(rng, tool: Tool, problem: Problem, model: Model, classes: np.ndarray) -> list[str]:
-    """Of logreg and svm with two classes or more."""
+    """Judges logreg and svm with two classes or more."""
     new, found = draw_rows(rng, problem, model), []
     if new is None:
         return found

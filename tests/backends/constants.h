@@ -11,7 +11,7 @@
 
 #include "kiln.h"
 
-/* Of a model, `count` numbers in the order of their names. */
+/* A model's constants are `count` numbers in the order of their names. */
 struct constants {
     const char *const *names;
     double *values;

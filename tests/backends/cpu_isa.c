@@ -51,7 +51,7 @@ static void every_option_is_asked_for(void **state) {
     check_options(OPTIONS_OF_AVX512, KI_ISA_AVX512);
 }
 
-/* What -mavx2 brings along: SSE3, SSSE3, SSE4.1, SSE4.2, POPCNT, and AVX; and XGETBV, without which nobody
+/* -mavx2 brings these along: SSE3, SSSE3, SSE4.1, SSE4.2, POPCNT, and AVX; and XGETBV, without which nobody
  * knows what is saved. */
 static void so_is_what_they_bring_along(void **state) {
     (void)state;

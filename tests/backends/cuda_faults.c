@@ -274,7 +274,7 @@ static void test_launch_together(void **state) {
     kiln_device_close(device);
 }
 
-/* What a pass over a group does between its members: there and back, each after what the other has been
+/* A pass over a group does this between its members: there and back, each after what the other has been
  * given. */
 static kiln_status between_members(kiln_device *first) {
     const char text[16] = "fifteen letters";

@@ -7,7 +7,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
-/* Of kernels for GPUs that have them; cuda.h has the instructions. */
+/* Kernels for GPUs that have them use these; cuda.h has the instructions. */
 #define copies_commit() ((void)0)
 #define copies_wait(pending) ((void)(pending))
 

@@ -41,7 +41,7 @@ static void options_of(char *options, size_t bytes, const char *line) {
     }
 }
 
-/* How many variants there were, and how many of them failed. */
+/* Counts how many variants there were, and how many of them failed. */
 static void compile_file(int *compiled, int *failed, const struct ki_source *source) {
     char file[64], options[256], plain[300];
     snprintf(file, sizeof file, "%.*s", (int)(strlen(source->name) - strlen(".cl")), source->name);

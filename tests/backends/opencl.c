@@ -202,8 +202,8 @@ static void test_local_declared(void **state) {
     assert_int_equal(p->local_hoped, 0);
 }
 
-/* What is wrong in a forked child, 0 if nothing: the parent's device and the driver are out of reach, and the
- * CPU works. */
+/* Returns what is wrong in a forked child, 0 if nothing: the parent's device and the driver are out of reach,
+ * and the CPU works. */
 static int wrong_in_child(kiln_matrix *A) {
     double values[4] = {0};
     kiln_device *other = NULL, *cpu = NULL;

@@ -62,9 +62,9 @@ static void assert_near(double value, double expected, double share) {
     if (!(fabs(value - expected) <= share * expected)) fail_msg("%g, not %g", value, expected);
 }
 
-/* Of a GPU whose passes take what the model says at a pace, the fit finds a pace with the same times, and
- * that pace itself where both of its numbers show: where instructions take 40 times as long, next to nothing
- * of the other probe's time is its latency. */
+/* The passes of a GPU take what the model says at a pace: the fit finds a pace with the same times, and that
+ * pace itself where both of its numbers show: where instructions take 40 times as long, next to nothing of
+ * the other probe's time is its latency. */
 static void the_fit_finds_the_pace(void **state) {
     (void)state;
     static const struct ki_pace paces[] = {{1, 1}, {1.7, 0.6}, {0.7, 3}, {2, 40}, {30, 1}};

@@ -175,7 +175,7 @@ def left_out(kiln):
 
 
 def run_case(kiln, folder, device, case, runs):
-    """How a case failed, or nothing."""
+    """Returns how a case failed, or nothing."""
     first = None
     for run in range(runs):
         threads = THREADS[run % len(THREADS)] if device.startswith("cpu") else 0

@@ -111,7 +111,7 @@ class Folds(Case):
         self.check(VERBS[0], "mean", "--type", "f32", accuracy=1e-3)
 
     def test_predictions_stay_where_X_lies(self):
-        """Of a model no more than sums comes to the host: of all ten together less than one row vector,
+        """No more than a model's sums come to the host: of all ten together less than one row vector,
         beside the targets, which deal the folds."""
         if not any(row["name"].startswith("opencl") and row["usable"]
                    for row in as_json("devices")["devices"]):

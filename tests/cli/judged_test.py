@@ -1,4 +1,4 @@
-"""How models are judged: by linear predictors, with offsets, by unknown classes, in folds that fail.
+"""Models are judged here: by linear predictors, with offsets, by unknown classes, in folds that fail.
 
 usage: judged_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 """

@@ -439,7 +439,7 @@ class Generalised(Models):
                                                            *CPU)[0])
 
     def test_levels_beside_an_intercept(self):
-        """Of the indicator columns of a text column the last one depends on the others: what is left are
+        """The last indicator column of a text column depends on the others: what is left are
         differences from it."""
         rows = [("abc"[i % 3], i % 3 + (i * i % 7) / 10) for i in range(60)]
         data = self.write("levels.csv", "group,y\n" + "".join(f"{g},{y}\n" for g, y in rows))

@@ -304,7 +304,7 @@ class Claims(Case):
         self.assertIn(b"of 40 folds", error)
         self.assertIn(b"cross-validation", out)
         self.assertFalse(os.path.exists(self.path("folds.kiln")))
-        # Of the fold under way nothing is counted: the table says what the rows of the finished ones do.
+        # Nothing of the fold under way is counted: the table says what the rows of the finished ones do.
         right = {}
         for _, fold, target, predicted, *_ in (line.split(",")
                                                for line in self.read("held.csv").decode().splitlines()[1:]):

@@ -23,7 +23,7 @@
         if (check_status != KILN_OK) return check_status;                                                    \
     } while (0)
 
-/* Where the stored entries of X are. */
+/* The stored entries of X are at these places. */
 #define PATTERN_LIST(X)                                                                                      \
     X(UNIFORM)       /* row lengths vary around per_row, columns spread evenly */                            \
     X(DENSE)         /* every entry; the only pattern of dense matrices */                                   \
@@ -137,7 +137,7 @@ struct operation {
     double (*bytes)(const struct work *work); /* that must move: each operand once */
     /* Calls that must be refused, each in REFUSED of refusals.h; NULL where tests/algorithms has them. */
     void (*refuse)(struct check_context *context, struct refusal_set *set);
-    /* What the benchmark fills a shape into; k = 0: the columns are the k of an element-wise operation. */
+    /* The benchmark fills a shape into this; k = 0: the columns are the k of an element-wise operation. */
     struct problem benchmark;
     bool atomics; /* documented: CSR on a GPU may differ in the last bits from run to run */
 };

@@ -1,4 +1,4 @@
-/* What the element-wise operations' cases share: W is rows x k, X and Y are rows x k or rows x 1. */
+/* The cases of element-wise operations share this: W is rows x k, X and Y are rows x k or rows x 1. */
 #ifndef CONFORMANCE_ELEMENTWISE_H
 #define CONFORMANCE_ELEMENTWISE_H
 

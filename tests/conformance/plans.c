@@ -23,8 +23,9 @@ static const int64_t shapes[][3] = {
     {77, 20000, 8}, {67, 50000, 4}, {67, 50000, 2}, {19, 100000, 8}};
 enum { SHAPES = sizeof shapes / sizeof *shapes, QUICK_ENTRIES = 40000 };
 
-/* Of sampled products: rows, columns, entries a row, k, in loads of one number, of two and of four; a row of
- * several vectors' entries; vectors of several warps; rows taken in slices; and a pattern. */
+/* Plans of sampled products are tried at these shapes: rows, columns, entries a row, k, in loads of one
+ * number, of two and of four; a row of several vectors' entries; vectors of several warps; rows taken in
+ * slices; and a pattern. */
 static const struct {
     int64_t rows, cols, per_row, k;
     enum pattern pattern;
@@ -86,7 +87,7 @@ static void check_plan(struct plan_run *run, const kiln_plan *plan) {
                  plan->stages, why[0] ? ": " : "", why);
 }
 
-/* Of the `of` plans of a variant `most` are run, evenly over the list. */
+/* `most` of the `of` plans of a variant are run, evenly over the list. */
 static bool in_sample(int64_t number, int64_t of, int64_t most) {
     return most == 0 || of <= most || (number + 1) * most / of > number * most / of;
 }

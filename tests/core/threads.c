@@ -26,7 +26,7 @@ static void count_part(void *arg, int part) {
     atomic_fetch_add(&work->count[part], 1);
 }
 
-/* How many parts of a loop did not run exactly once. */
+/* Returns how many parts of a loop did not run exactly once. */
 static int wrong_parts(int threads, int parts) {
     static _Thread_local struct work work;
     int wrong = 0;

@@ -291,7 +291,7 @@ static struct outcome same_outcome(const struct ki_bytes *packed) {
     return one;
 }
 
-/* Where the text is cut into members: even and odd lengths, none, one longer than a window. */
+/* The text is cut into members of these lengths: even and odd lengths, none, one longer than a window. */
 static const size_t lengths[] = {1, 700000, 0, 1000003, 6000000, 50, 9000000, 300000, 4000000};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 

@@ -399,7 +399,7 @@ static kiln_model *model_of(const char *algorithm, const struct shape *tensors) 
     return model;
 }
 
-/* What nobody would look at, what does not fit the rest, and what is missing. */
+/* A tensor is refused that nobody would look at, that does not fit the rest, or that is missing. */
 static void each_algorithm_checks_its_tensors(void **state) {
     (void)state;
     static const struct {

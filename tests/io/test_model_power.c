@@ -114,7 +114,7 @@ static void record_save(const kiln_model *new, const char *path) {
 
 /* ------------------------------------------------------------------------------------- the replay */
 
-/* Of the first calls, those that a power cut may undo. */
+/* Returns those of the first calls that a power cut may undo. */
 static int uncertain(int open[CALLS], int calls, bool file_syncs, bool folder_syncs) {
     int count = 0;
     for (int i = 0; i < calls; i++) {

@@ -70,7 +70,7 @@ static void write_text(char *text) {
     }
 }
 
-/* How many differ in bits or in their end. */
+/* Returns how many differ in bits or in their end. */
 static int differ(const char *text) {
     char *want_end;
     const char *end = text;
@@ -255,7 +255,7 @@ static void other_locale(void **state) {
     setlocale(LC_ALL, "C");
 }
 
-/* Of texts made of few kinds of bytes, whatever follows them: what is taken has the bits of ki_parse_real,
+/* Texts are made of few kinds of bytes, whatever follows them: what is taken has the bits of ki_parse_real,
  * and plain numbers of up to 15 digits are taken. */
 static void quick_reals(void **state) {
     (void)state;

@@ -302,7 +302,8 @@ static void many_rows(void **state) {
     check_all(70000, device);
 }
 
-/* Of several lengths: none, less than a group of a GPU takes, and several groups and runs of a sort. */
+/* Rows are of several lengths: none, less than a group of a GPU takes, and several groups and runs of a
+ * sort. */
 static void on_others(void **state) {
     (void)state;
     const int64_t counts[] = {0, 1, 700, 1025, 9000};
@@ -369,7 +370,7 @@ static void saturated(void **state) {
     kiln_metrics_free(metrics);
 }
 
-/* Of several classes a loss next to 0 keeps its digits: -log p = log(1 + the other e^(eta_c - eta_class)). */
+/* A loss of several classes next to 0 keeps its digits: -log p = log(1 + the other e^(eta_c - eta_class)). */
 static void certain(void **state) {
     (void)state;
     const double eta[] = {50, 3, 1, -60, 0, -50, 0, 0, 45}, y[] = {0, 1, 2};

@@ -1,4 +1,4 @@
-"""How many coefficients each penalty leaves, by C."""
+"""Counts the coefficients that each penalty leaves, by C."""
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits

@@ -42,7 +42,7 @@ double ki_certificate_gap(const struct ki_certificate *at);
 /* Its parts: what rounding may have made of the computed f, and of entry j of g. */
 double ki_certificate_rounding(const struct ki_certificate *at);
 double ki_certificate_blur(const struct ki_certificate *at, int64_t j);
-/* What the columns of at->flats, whose gradient nobody has, may add to the bound; INFINITY: there is none. */
+/* The columns of at->flats, whose gradient nobody has, may add so much to the bound; INFINITY: no bound. */
 double ki_certificate_flats(const struct ki_certificate *at);
 
 /* Returns what a sum of so many terms may be off by, beside the sum of their sizes. */

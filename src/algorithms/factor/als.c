@@ -188,7 +188,7 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
     return kiln_gram(s->gram, NULL, other, NULL, NULL);
 }
 
-/* Of B, without a pass over R's columns. */
+/* The penalty of B takes no pass over R's columns. */
 static kiln_status penalty_of_columns(double *penalty, const struct als *s) {
     const struct ki_balance *balance = &s->balance;
     kiln_status status;

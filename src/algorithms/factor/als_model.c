@@ -1,4 +1,4 @@
-/* What a model of als holds, and what it is used for: factors of new rows are one more half of a sweep. */
+/* A model of als is held and used here: factors of new rows are one more half of a sweep. */
 #include "algorithms/factor/als.h"
 #include "algorithms/factor/confidence.h"
 #include "algorithms/factor/factor_model.h"

@@ -1,4 +1,4 @@
-/* What models of two factors share: als, sfa, gap and lda hold A (rows), B (columns) and a few numbers. */
+/* Models of two factors share this: als, sfa, gap and lda hold A (rows), B (columns) and a few numbers. */
 #ifndef KI_FACTOR_MODEL_H
 #define KI_FACTOR_MODEL_H
 

@@ -1,4 +1,4 @@
-/* What the rows of the training data had entries for, kept in the model so that nothing else is needed to
+/* The model keeps what the rows of the training data had entries for, so that nothing else is needed to
  * recommend what is new: tensors seen_counts, how many of each row, and seen_columns, their numbers one row
  * after the other. Both hold whole numbers, in f32 where all of these fit into its 24 bits. */
 #include "algorithms/factor/seen.h"

@@ -114,7 +114,7 @@ static int64_t candidates_of(int64_t k) {
     return 2 + (int64_t)log((double)k);
 }
 
-/* Of several rows that are drawn the one that leaves the least to the draws after it: the sum of what P
+/* Several rows are drawn, and the one is taken that leaves the least to the draws after it: the sum of what P
  * would be. */
 static kiln_status draw_best(int64_t *row, struct kmeans *s, const struct pool *pool) {
     const int64_t count = candidates_of(s->k);

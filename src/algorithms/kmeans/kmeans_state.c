@@ -32,7 +32,7 @@ void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
     s->run.former = FORMER;
 }
 
-/* Of a start that is under way: k-means++ after so many draws. */
+/* The state of a start that is under way is k-means++ after so many draws. */
 enum { START = 10, TURN = 1 };
 static void start_of(struct ki_state state[START], struct kmeans *s, const struct kmeans_drawn *drawn) {
     const bool former = s->run.turn > 0;

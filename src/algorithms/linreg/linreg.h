@@ -99,8 +99,8 @@ kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system
  * (NULL: ones). */
 kiln_status ki_walk_sums(const struct ki_walk *walk, const kiln_matrix *X, const kiln_matrix *y,
                          const kiln_matrix *v, bool intercept);
-/* Of the normal equations without the penalty, right-hand sides in columns n and on; of a target its sum of
- * squares about the mean; the mean of a column. */
+/* These give an element of the normal equations without the penalty, right-hand sides in columns n and on; a
+ * target's sum of squares about the mean; the mean of a column. */
 double ki_walk_element(const struct ki_system *system, int64_t i, int64_t j);
 double ki_walk_spread(const struct ki_system *system, int64_t target);
 double ki_walk_mean(const struct ki_system *system, int64_t j);

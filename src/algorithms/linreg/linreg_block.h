@@ -29,7 +29,7 @@ struct ki_block {
     bool active[KI_BLOCK], diverged;
     bool rounding[KI_BLOCK], judging; /* see linreg_rounding.c; a cycle for that is under way */
     int64_t longest;                  /* iterations of the next cycle at most */
-    /* Of the cycle under way: objectives where it began, and what they have come down by; who takes part;
+    /* The cycle under way has the objectives where it began, and what they have come down by; who takes part;
      * which iteration of the problem began it. */
     double began[KI_BLOCK], decrease[KI_BLOCK];
     int64_t took_part[KI_BLOCK], begun;

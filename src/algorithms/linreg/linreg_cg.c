@@ -6,7 +6,7 @@
  * scalars before it queues the next ones. */
 #include "algorithms/linreg/linreg_block.h"
 
-/* That queued iterations may take: the user wants to see progress and to stop. */
+/* Queued iterations may take no longer: the user wants to see progress and to stop. */
 static const double ahead_seconds = 0.05;
 enum { ACTIVE = 1, GOAL = 2, HISTORY = 5 }; /* rows of kiln_cg's state */
 

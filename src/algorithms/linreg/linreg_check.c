@@ -133,7 +133,7 @@ done:
     return status;
 }
 
-/* Of W = 0, from the walk; tss about the means in any case. */
+/* The criterion of W = 0 comes from the walk; tss about the means in any case. */
 kiln_status ki_block_check_zero(struct ki_block *t, double *tss) {
     kiln_status status;
     struct ki_arena arena = {0};

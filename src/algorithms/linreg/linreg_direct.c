@@ -50,12 +50,12 @@ static bool direct_has_room(const kiln_matrix *X, double size) {
            ki_gram_room(X, size) <= (double)(info.memory - used.memory_used);
 }
 
-/* Of the Gram matrix, in passes over X. */
+/* The price of the Gram matrix is in passes over X. */
 static double gram_price(const kiln_matrix *X, bool by_rows) {
     return by_rows ? 2 * COLUMN * (double)kiln_matrix_rows(X) : ki_gram_price(X);
 }
 
-/* Of the factor, in multiplications that take as long as an entry's part in a pass. */
+/* The factor's work is in multiplications that take as long as an entry's part in a pass. */
 static double factor_work(double size, int threads) {
     const double multiplications = size * size * size / 6;
     return multiplications > CHEAP ? FACTOR_STEP * threads * multiplications : 0;

@@ -80,7 +80,7 @@ done:
     return status;
 }
 
-/* Of the active targets those whose g2 meets the tolerance; false: that is all of them. */
+/* Takes those active targets whose g2 meets the tolerance; false: that is all of them. */
 static bool rounding_meet(struct ki_block *t, const double *left) {
     for (int j = 0; j < t->k; j++) {
         t->rounding[j] = t->active[j] && left[j] <= t->system->options.tolerance * t->reference[j];

@@ -329,7 +329,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Of the best layout, once more with the disparities that belong to it: what is said of a line comes from
+/* The best layout is measured once more, with the disparities that belong to it: a line's figures come from
  * its differences. */
 static kiln_status measure_best(struct ki_mds *s, kiln_matrix *given) {
     kiln_status status;

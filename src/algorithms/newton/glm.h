@@ -51,9 +51,9 @@ kiln_status ki_glm_null(struct ki_glm *glm);
 /* After it: tells the engine the derivative of every row's loss there, if that is a multiple of the distance
  * of y from the mean of all. */
 kiln_status ki_glm_tell_derivative(struct ki_glm *glm);
-/* Of the rows of X by their weights in the loss, which has no offset. */
+/* The origin is that of the rows of X by their weights in the loss, which has no offset. */
 kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, const kiln_loss *loss);
-/* Of the best intercept alone, with the loss's offset. */
+/* The deviance is that of the best intercept alone, with the loss's offset. */
 kiln_status ki_glm_null_deviance(double *deviance, const kiln_matrix *X, const kiln_loss *loss);
 /* The engine's W where W = 0 is out of range without an intercept: the regression of what the link makes of
  * y smoothed, or of a constant. *found: whether it is in range. */

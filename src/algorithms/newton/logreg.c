@@ -157,7 +157,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* What certificate.h has to know of the rows: |loss'|^2 is at most twice the curvature times the loss. */
+/* The certificate has to know this of the rows: |loss'|^2 is at most twice the curvature times the loss. */
 static kiln_status logreg_certify(struct ki_newton *newton, const kiln_loss *problem) {
     static const double SUMS = 1.01; /* for the rows' own rounding */
     kiln_status status = KILN_OK;

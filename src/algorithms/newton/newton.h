@@ -85,7 +85,7 @@ struct ki_found_rank {
 /* weights: NULL for ones. */
 kiln_status ki_find_rank(struct ki_found_rank *found, const kiln_matrix *X, const kiln_matrix *weights,
                          bool no_intercept, const kiln_control *control);
-/* That of the engine's X and weights. */
+/* The rank is that of the engine's X and weights. */
 kiln_status ki_newton_find_rank(struct ki_newton *newton);
 void ki_newton_tell_rank(struct ki_newton *newton); /* the report's warning */
 kiln_status ki_newton_hand_over(const struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b);

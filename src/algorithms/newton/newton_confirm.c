@@ -136,7 +136,8 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* What the intercepts' step moves the columns' gradient by, in the penalty's measure. By Cauchy and Schwarz
+/* Returns by how much the intercepts' step moves the columns' gradient, in the penalty's measure. By Cauchy
+ * and Schwarz
  *
  *   (sum_i s_i h_i theta (x_ij - mean_j))^2 <= (sum_i s_i h_i^2 theta^2) (sum_i s_i (x_ij - mean_j)^2),
  *

@@ -47,7 +47,7 @@ int64_t ki_dual_weights(const struct ki_dual_descent *all);
 /* Between two rounds: keeps the state of problems first ... first + count - 1 and the results of those
  * before, if it is time to, or the run is cancelled. */
 kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count);
-/* Of a state that waits: which problems it has under way, of how many classes, and whether two threads
+/* Tells of a state that waits which problems it has under way, of how many classes, and whether two threads
  * share each. */
 kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count);
 /* The same and all that was kept, once these problems have begun; the state waits no more. ERR_MODEL: it is

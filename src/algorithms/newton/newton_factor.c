@@ -282,7 +282,7 @@ static void factor_run(struct ki_newton_work *work) {
     factor->exact = factor->ready && factor->sound;
 }
 
-/* Of there.C curvature_of makes a class's. */
+/* A class's curvature is made from there.C by curvature_of. */
 kiln_status ki_newton_classes(struct ki_newton_work *work) {
     kiln_status status;
     TRY(kiln_times(work->there.C, work->here.C, work->here.C));

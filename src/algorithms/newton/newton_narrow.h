@@ -13,8 +13,8 @@ struct ki_narrow_task {
 typedef kiln_status ki_narrow_call(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                    const void *options, kiln_report *report);
 
-/* Where it pays, `call` of the columns that have entries, and W and the report from that; else *solved is
- * false. So it is where the call finds bad data (ERR_DATA), whose place is to be told of X as it is. */
+/* Makes the call of the columns that have entries where that pays, and W and the report from it; else *solved
+ * is false. So it is where the call finds bad data (ERR_DATA), whose place is to be told of X as it is. */
 kiln_status ki_narrow_solve(bool *solved, ki_narrow_call *call, const struct ki_narrow_task *task,
                             kiln_report *report);
 

@@ -30,8 +30,8 @@ enum {
 
 /* ---- whether, and room ---- */
 
-/* Where a Hessian is too large, a sparse X of which rows have words in common: of far fewer entries than
- * columns, most columns have none. */
+/* A Hessian that is too large may be that of a sparse X whose rows have words in common: most columns of one
+ * with far fewer entries than columns have none. */
 static bool is_wide(const struct ki_lanes *t) {
     for (int64_t v = 0; v < t->count; v++)
         if (ki_path_l1(t->path, v) > 0) return false;

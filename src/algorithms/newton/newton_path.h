@@ -120,10 +120,10 @@ bool ki_lane_contracts(const struct ki_lanes *t, const struct ki_lane *lane);
 kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over);
 /* Progress, and the caller's say. */
 kiln_status ki_lanes_told(const struct ki_lanes *t);
-/* Of wide lanes, before a value's first step: its direction is to what the solutions of the values before
- * let expect. */
+/* Before a value's first step a wide lane's direction is to what the solutions of the values before let
+ * expect. */
 void ki_lanes_foresee(struct ki_lanes *t);
-/* Of wide lanes: the directions of those that want a new one. A pass an iteration, and one for the
+/* Makes the directions of those wide lanes that want a new one. A pass an iteration, and one for the
  * preconditioner. */
 kiln_status ki_lanes_search(struct ki_lanes *t);
 /* The least subgradient's element, g the gradient without the l1 term. */

@@ -79,7 +79,8 @@ static double gradient_of(const struct ki_lane *lane, int64_t j) {
     return lane->data[j] + lane->penalty[j] * lane->point[j];
 }
 
-/* What the intercept's step costs, and its square's share in how far it may move column j's gradient. */
+/* Returns what the intercept's step costs, and its square's share in how far it may move column j's
+ * gradient. */
 static double settle(const struct ki_lanes *t, const struct ki_lane *lane, double *drift) {
     const double most = is_hinged(t) ? 1 : 0.25, b = t->intercept ? lane->data[t->n] : 0,
                  half = b == 0 ? 0 : b * b / (2 * lane->total);

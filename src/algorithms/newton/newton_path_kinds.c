@@ -1,6 +1,6 @@
-/* What each algorithm that Newton's method trains asks of the lanes of a path: the loss, its target, and the
- * origin that the criterion is relative to. What they are not for is left to the algorithm, one model after
- * the other: its checks come first there, so that an option that is of no use is its error. */
+/* Each algorithm that Newton's method trains asks some things of the lanes of a path: the loss, its target,
+ * and the origin that the criterion is relative to. What they are not for is left to the algorithm, one model
+ * after the other: its checks come first there, so that an option that is of no use is its error. */
 #include "algorithms/registry.h"
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_path.h"

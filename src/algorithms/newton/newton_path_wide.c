@@ -13,7 +13,7 @@
 #include "ops/linear/newton.h"
 
 enum { WORN = 4, MOST = 1000 }; /* iterations after which the preconditioner is worth a pass; of a step */
-/* Of the criterion's diagonal, what a column keeps whose rows have no curvature just now. */
+/* A column whose rows have no curvature just now keeps this part of the criterion's diagonal. */
 static const double FLOOR = 0.01;
 
 /* ---- the preconditioner ---- */

@@ -91,7 +91,8 @@ static double rounding_left_of(double g, double w, double l1, double rounding) {
     return fmax(least - rounding, 0);
 }
 
-/* Of class c: values are the gradient, the point and D^-2, n x k each, and the l1 term's, n. */
+/* Class c alone is looked at: values are the gradient, the point and D^-2, n x k each, and the l1 term's,
+ * n. */
 static double rounding_beyond(const struct ki_newton *newton, const struct rounding *rounding,
                               const double *values, int64_t c) {
     const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;

@@ -210,7 +210,7 @@ static bool secant_accept(struct ki_newton_work *work, double norm) {
     return secant_dot(secant, secant->step + at, secant->change + at) > 0;
 }
 
-/* Where a checkpoint was kept: `here` is evaluated once more, for the same bits. */
+/* The run goes on where a checkpoint was kept: `here` is evaluated once more, for the same bits. */
 static kiln_status secant_go_on(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton_point former = work->here;

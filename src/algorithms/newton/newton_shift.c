@@ -14,7 +14,7 @@ static double rounding(const kiln_matrix *A) {
     return 64 * ki_epsilon(kiln_matrix_type(A));
 }
 
-/* Of 1 x k, on the host. */
+/* b is 1 x k, and is centred on the host. */
 static kiln_status center_intercepts(kiln_matrix *b) {
     kiln_status status;
     struct ki_arena arena = {0};

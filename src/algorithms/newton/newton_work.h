@@ -166,7 +166,8 @@ void ki_newton_factor_turn(const struct ki_newton_work *work, double *vector);
 /* `here` = the solution of the problem on a sample of the rows, if that pays and its objective is lower, and
  * M from there: a step, which ki_newton_secant records; see newton_pilot.c. */
 kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_start *start);
-/* Of the curvature v of m rows what a sample of about `wanted` rows has; false where no more have any. */
+/* Leaves in v, the curvature of m rows, what a sample of about `wanted` rows has; false where no more have
+ * any. */
 bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner
  * iteration. */
@@ -196,8 +197,7 @@ double ki_newton_noise(const struct ki_newton_work *work);
 /* Writes a row of the trace for `here`. */
 kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
 
-/* Of several classes: takes off the pair, a start or a step, what all classes have in common. See
- * newton_shift.c. */
+/* Takes off the pair, a start or a step, what all of several classes have in common. See newton_shift.c. */
 kiln_status ki_newton_center(struct ki_newton_work *work, const struct ki_pair *pair);
 
 /* separation/separation.c: tells the report where no finite coefficients are best. After W and b are set;

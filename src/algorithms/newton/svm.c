@@ -229,7 +229,7 @@ done:
     return status;
 }
 
-/* Where a run goes on: with the results of the problems before the one at hand. */
+/* A run goes on with the results of the problems before the one at hand. */
 static kiln_status svm_begin(struct machine *m) {
     kiln_status status;
     struct ki_run *run = &m->newton.run;

@@ -117,7 +117,7 @@ static int whole_state(struct ki_state whole[KI_RUN_PARTS], struct ki_run *run) 
     return own + problems + run->outer_parts;
 }
 
-/* Of one problem the state's own range, both ends 0, would mean any. */
+/* The state's own range of one problem, both ends 0, would mean any. */
 static kiln_status check_ended(const struct ki_run *run) {
     if (run->problems == 0 || (run->ended >= 0 && run->ended < run->problems)) return KILN_OK;
     return ki_fail(KILN_ERR_MODEL, "the checkpoint is damaged: it goes on with problem %lld of %lld",

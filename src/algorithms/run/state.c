@@ -8,7 +8,7 @@
 #include "algorithms/run/parts.h"
 
 enum { BANDS = 256, SEED = 0xc4e, LINE = 128, TRACE = 7 };
-/* Of the roots of sums of squares: roundings of another device add up like that. */
+/* Roots of sums of squares may differ by so many roundings: another device's add up like that. */
 static const double ROUNDINGS = 64;
 
 /* ---- the container ---- */

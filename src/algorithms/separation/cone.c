@@ -309,7 +309,7 @@ static int64_t loser(const struct sets *s) {
     return found;
 }
 
-/* Where no row loses that might join: whether one does that may not. */
+/* If no row loses that might join, this asks whether one does that may not. */
 static enum ki_cone_answer conclude(const struct sets *s, double slack) {
     for (int64_t i = 0; i < s->count; i++)
         if (s->gain[i] < -slack) return KI_CONE_UNDECIDED;

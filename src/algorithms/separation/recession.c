@@ -171,7 +171,7 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Of `count` rows of the list as many as the few may get, spread evenly. */
+/* The few get as many of the list's `count` rows as they may, spread evenly. */
 static kiln_status take_some(struct asked *a, int64_t count) {
     const int64_t wanted = ki_min(count, a->whole ? count : a->few);
     for (int64_t t = 0; t < wanted; t++)

@@ -1,4 +1,4 @@
-/* Where coefficients are too many for a proof: whether an optimum is at infinity as Newton's step has it.
+/* Coefficients may be too many for a proof: Newton's step then says whether an optimum is at infinity.
  *
  * Let d be Newton's step. The gradient is 0 = sum_i a_i z_i x_i but for what d takes away, a_i > 0 the
  * size of row i's slope, z_i its sign, and d changes a_i by h_i x_i.d. If |h_i x_i.d| < a_i for every row,
@@ -49,7 +49,7 @@ static double logistic_loss(double margin) {
     return margin < -30 ? -margin : log1p(exp(-margin));
 }
 
-/* Of several classes a row has a loss against each of the others, and none against its own. */
+/* With several classes a row has a loss against each of the others, and none against its own. */
 static double class_loss(const struct rows *rows, const double *eta, int64_t i) {
     const int64_t j = i % rows->k, row = i / rows->k, own = (int64_t)rows->y[row];
     const double weight = rows->weight ? rows->weight[row] : 1;

@@ -101,7 +101,7 @@ static void wait_for_next(struct ki_svd *s, double estimate) {
     s->seen = estimate;
 }
 
-/* What the search has reached, and what follows where it cannot make that better. */
+/* Looks at what the search has reached, and says what follows where it cannot make that better. */
 static kiln_status look(struct ki_svd *s) {
     kiln_status status = KILN_OK;
     const struct ki_svd_outlook look = ki_svd_look(s);

@@ -1,4 +1,4 @@
-/* What the search has found, as singular triples of A, judged on A itself. With V the near vectors:
+/* The search's vectors, as singular triples of A, are judged on A itself. With V the near vectors:
  *
  *   B V = Q T,   T = P S W^T:   near vectors V W, far vectors Q P,
  *

@@ -202,7 +202,7 @@ void ki_svd_ritz(struct ki_svd *s) {
     take_values(s, size);
 }
 
-/* Of the eigenvectors the numbers alone that belong to V's last block. */
+/* Only those numbers of the eigenvectors are found that belong to V's last block. */
 static void find_rest(struct ki_svd *s) {
     const int64_t size = take_H(s), b = s->b, ends = size - (s->known - b);
     ki_eigen_ends(s->K, s->Q, size, ends);

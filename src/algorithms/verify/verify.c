@@ -194,7 +194,8 @@ static bool takes_constant(const struct ki_verify_facts *f) {
     return f->b && (f->loss->kind == KILN_LOSS_GLM || f->loss->kind == KILN_LOSS_SQUARED);
 }
 
-/* What a glm's start leaves of the intercept's gradient: it is content with that part of the targets' sum. */
+/* Returns what a glm's start leaves of the intercept's gradient: it is content with that part of the targets'
+ * sum. */
 static long double start_leaves(const struct ki_verify_problem *p) {
     const struct ki_verify_facts *f = p->facts;
     long double sum = 0;

@@ -1,5 +1,5 @@
-/* What kiln_verify (verify.c: the sums, verify_criterion.c: gradients over D, verify_loss.c: a row's loss)
- * and kiln_verify_hits share: slow reference code that shares nothing with the operations it judges. */
+/* kiln_verify (verify.c: the sums, verify_criterion.c: gradients over D, verify_loss.c: a row's loss) and
+ * kiln_verify_hits share this: slow reference code that shares nothing with the operations it judges. */
 #ifndef KI_VERIFY_H
 #define KI_VERIFY_H
 

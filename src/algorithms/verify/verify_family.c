@@ -77,7 +77,8 @@ struct ki_verify_value ki_verify_best(const kiln_loss *loss, double y) {
     return beta_loss(p, y, 1 / (1 + expl(-t)), 1 / (1 + expl(t)));
 }
 
-/* How many units of itself 1 - mu loses where it is made of a mean near 1, as by links that are powers. */
+/* Returns how many units of itself 1 - mu loses where it is made of a mean near 1, as by links that are
+ * powers. */
 static long double rest_blur(const kiln_loss *loss, const struct ki_response *at) {
     const kiln_link link = ki_link_of(loss);
     const bool own = link == KILN_LINK_LOG || (link >= KILN_LINK_LOGIT && link <= KILN_LINK_CAUCHIT);

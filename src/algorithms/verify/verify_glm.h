@@ -1,4 +1,4 @@
-/* What verify_glm.c (figures) and verify_information.c (what counts columns, standard errors) share. */
+/* verify_glm.c (figures) and verify_information.c (what counts columns, standard errors) share this. */
 #ifndef KI_VERIFY_GLM_H
 #define KI_VERIFY_GLM_H
 

@@ -191,7 +191,7 @@ static struct total ordinal_total(struct layout *l, const long double *next, lon
     return total;
 }
 
-/* Of Y, or of `next`. */
+/* The total is that of Y, or of `next`. */
 static struct total total_of(struct layout *l, const long double *next, long double *made) {
     struct total total = {0, 0, 0};
     long double delta, line = 0;

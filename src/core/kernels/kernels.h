@@ -105,7 +105,7 @@ static inline struct ki_arg ki_arg_i32(int32_t value) {
     return (struct ki_arg){.size = 4, .as.i32 = value};
 }
 
-/* So much local memory, as the last argument: LOCAL_PARAMETER in the dialects. */
+/* The last argument asks for so much local memory: LOCAL_PARAMETER in the dialects. */
 static inline struct ki_arg ki_arg_local(int64_t bytes) {
     return (struct ki_arg){.size = 0, .as.i64 = bytes};
 }

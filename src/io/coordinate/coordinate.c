@@ -79,7 +79,7 @@ kiln_status ki_entries_note(struct ki_entries *entries, const struct ki_block *b
                : ki_fail_nomem(sizeof *last, "the places of entries");
 }
 
-/* Of entries in order of their rows: row r begins with the first entry of a row from r on. */
+/* Entries are in order of their rows: row r begins with the first entry of a row from r on. */
 static void start_rows(void *user, int64_t from, int64_t to) {
     const struct job *job = user;
     int64_t *start = job->table->row_start;

@@ -223,7 +223,8 @@ static void parse_part(void *user, int i) {
     }
 }
 
-/* Where the part's first entry beyond the `fitting` ones begins: entries are counted as they were parsed. */
+/* Returns where the part's first entry beyond the `fitting` ones begins: entries are counted as they were
+ * parsed. */
 static const char *find_surplus(const struct part *part, int64_t fitting, bool array) {
     const char *p = part->text, *end = part->end;
     for (;; p++) {
@@ -340,7 +341,8 @@ static void put_real(void *values, int64_t at, double value, kiln_type type) {
         ((double *)values)[at] = value;
 }
 
-/* What stands at (r, c) of an array of which the file gives all, or the lower triangle, column by column. */
+/* Returns what stands at (r, c) of an array of which the file gives all, or the lower triangle, column by
+ * column. */
 static double array_value(const struct ki_market *header, const double *value, int64_t r, int64_t c) {
     const int64_t rows = header->rows, i = ki_max(r, c), j = ki_min(r, c);
     if (header->symmetry == KI_GENERAL) return value[c * rows + r];

@@ -1,4 +1,5 @@
-/* How the lines of a file of ratings, or of links in a table, are split, and what stands where in them. */
+/* The lines of a file of ratings, or of links in a table, are split here, and it is said what stands where in
+ * them. */
 #ifndef KI_RATINGS_H
 #define KI_RATINGS_H
 

@@ -379,7 +379,7 @@ void ki_npz_clear(struct ki_npz *s) {
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_bytes_free(&arrays[i]->room);
 }
 
-/* Of a file only its end, where the directory is; what cannot be read but in order comes to memory. */
+/* Only a file's end is read, where the directory is; what cannot be read but in order comes to memory. */
 static kiln_status open_archive(struct ki_npz *s, struct ki_input *input) {
     int64_t bytes;
     const struct ki_file *file = ki_input_file(input, &bytes);

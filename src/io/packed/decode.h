@@ -9,7 +9,7 @@
 
 struct ki_decoder;
 
-/* What the first bytes of a file say: NULL for plain data, else "gzip", "zstd", or a format that is not read.
+/* Looks at the first bytes of a file. NULL: plain data; else "gzip", "zstd", or a format that is not read.
  */
 const char *ki_compression(const unsigned char *bytes, size_t size);
 kiln_status ki_decoder_new(struct ki_decoder **decoder, const char *compression, const char *name);

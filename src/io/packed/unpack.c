@@ -45,7 +45,7 @@ struct ki_unpack {
     int64_t window_bytes, begin, end, at, text_most;
     bool file_over;
     int64_t refused; /* where a member begins that is decoded step by step */
-    /* Of the batch that is being made. */
+    /* These are the batch that is being made. */
     struct member member[MEMBERS];
     int64_t members;
     char *text;

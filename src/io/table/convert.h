@@ -89,7 +89,7 @@ enum ki_table_fault ki_table_convert(struct ki_table_chunk *chunk, const struct 
 
 /* The place of a byte of the text in the file called name. */
 struct ki_place ki_table_place(const char *name, const struct ki_block *text, const char *at);
-/* That of a byte of the text, or of a row where the table has none (text->text is NULL). */
+/* The place is that of a byte of the text, or of a row where the table has none (text->text is NULL). */
 struct ki_place ki_table_record_place(const char *name, const struct ki_block *text, const char *at,
                                       int64_t row);
 /* A byte of a text and its line: from there the next is counted, since counting from the text's start for

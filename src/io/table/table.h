@@ -17,7 +17,7 @@ enum {
 
 /* -------------------------------------------------------------------------------------- fields (cell.c) */
 
-/* What may be wrong with a record. Worker threads note it; errors.c turns it into an error with its place. */
+/* A record may have one of these faults. Worker threads note it; errors.c makes an error with its place. */
 enum ki_table_fault {
     KI_TABLE_FINE = 0,
     KI_TABLE_WORD,      /* not a number, in a numeric column */
@@ -76,7 +76,7 @@ struct ki_table_levels {
     uint64_t key[2];
 };
 
-/* Of the hash of texts: another one each time, so that no file can be made whose texts collide. */
+/* The key of the hash of texts is another one each time, so that no file can be made whose texts collide. */
 void ki_table_new_key(uint64_t key[2]);
 void ki_table_levels_init(struct ki_table_levels *levels);
 void ki_table_levels_free(struct ki_table_levels *levels);
@@ -98,7 +98,7 @@ int32_t ki_table_levels_add(struct ki_table_levels *levels, int32_t column, cons
 /* The same of a level that nobody will look for here. */
 int32_t ki_table_levels_add_unhashed(struct ki_table_levels *levels, int32_t column, const char *text,
                                      int64_t size);
-/* Of any text, under the levels' key; never 0. */
+/* Hashes any text, under the levels' key; never 0. */
 uint64_t ki_table_hash(const struct ki_table_levels *levels, const char *text, int64_t size);
 const struct ki_table_level *ki_table_level(const struct ki_table_levels *levels, int64_t i);
 

@@ -56,7 +56,7 @@ ALWAYS_INLINE FN(vdouble) FN(batch_values)(FN(vdouble) part, int kind, double n)
     return part;
 }
 
-/* Of kinds that are sums: four chains of whole vectors, so that additions do not wait for each other. */
+/* Kinds that are sums go in four chains of whole vectors, so that additions do not wait for each other. */
 ALWAYS_INLINE double FN(batch_sum)(const real *x, int64_t n, int kind) {
     enum { CHAINS = 4, L = DOUBLE_LANES, STEP = CHAINS * L };
     FN(vdouble) part[CHAINS] = {{0}};
@@ -166,8 +166,8 @@ ALWAYS_INLINE FN(vdouble) FN(batch_neighbours)(FN(vdouble) a, FN(vdouble) b, int
 #undef BATCH_EVEN
 #undef BATCH_ODD
 
-/* What a vector of n elements has, in lanes. `last`: the lanes of the last load that are its own, which
- * takes its last elements, or, of a vector shorter than the lanes, its first and what is behind them. */
+/* A vector of n elements has this, in lanes. `last`: the lanes of the last load that are its own, which takes
+ * its last elements, or, of a vector shorter than the lanes, its first and what is behind them. */
 ALWAYS_INLINE FN(vdouble)
     FN(batch_lanes)(const real *x, int64_t n, FN(vdouble_mask) last, bool shorter, int kind) {
     enum { L = DOUBLE_LANES };

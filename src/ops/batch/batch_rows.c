@@ -70,7 +70,7 @@ done:
     return status;
 }
 
-/* Of another sparse matrix the batch may be, too, if its members' entries are the same. */
+/* The batch may be of another sparse matrix, too, if its members' entries are the same. */
 static kiln_status cut_alike(bool *alike, const kiln_batch *batch, const kiln_matrix *X) {
     const struct ki_split *split;
     const kiln_status status = ki_split_of(&split, X, KI_BY_ROWS);

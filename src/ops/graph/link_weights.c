@@ -10,7 +10,7 @@
 
 enum { PIECE = 1 << 16 };
 
-/* Of values that lie on the device: *others = ends of pieces, least or largest values, that are not 1. */
+/* The values lie on the device: *others = ends of pieces, least or largest values, that are not 1. */
 static kiln_status look_there(double *others, const kiln_matrix *A) {
     static const kiln_batch_kind ends[] = {KILN_BATCH_MIN, KILN_BATCH_MAX};
     const int64_t nnz = A->nnz, count = ki_ceil_div(nnz, PIECE);
@@ -40,7 +40,8 @@ done:
     return status;
 }
 
-/* Of values in host memory or in a file, up to the first piece in which some are not 1: so many. */
+/* The values lie in host memory or in a file, and are counted up to the first piece in which some are not
+ * 1. */
 static kiln_status look_here(double *others, const kiln_matrix *A) {
     void *values = ki_alloc((size_t)PIECE * sizeof(double));
     kiln_status status = KILN_OK;

@@ -22,7 +22,7 @@ _Static_assert(RANKS_COLUMNS == KI_RANKS_COLUMNS, "kernels have places for as ma
 
 /* ---- checks ---- */
 
-/* Of a graph that is shared, vectors may lie with others. */
+/* The vectors of a graph that is shared may lie with others. */
 static kiln_status check_vertices(const char *call, const char *name, const kiln_matrix *v,
                                   const kiln_matrix *A, int64_t cols) {
     return (ki_is_split(A) ? ki_check_rows : ki_check_dense)(call, name, v, A, A->rows, cols);

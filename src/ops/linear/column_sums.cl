@@ -1,5 +1,5 @@
-/* Of a dense X on a GPU, in one walk (ops/linear/column_sums.c): for each column the sums of
- * v (x - c)^2, v (x - c) and v (y - d) x.
+/* One walk over a dense X on a GPU (ops/linear/column_sums.c) makes for each column the sums of v (x - c)^2,
+ * v (x - c) and v (y - d) x.
  *
  * A group has `pieces` times W adjacent columns, and of its share of the rows as many at a time as it has
  * threads for; a thread keeps the three sums of its W columns in registers, and loads AHEAD rows before it

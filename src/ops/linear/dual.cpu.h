@@ -224,8 +224,8 @@ static bool FN(dual_hinges)(const struct ki_dual *dual, int32_t i, struct FN(dua
 
 /* ---- softmax ---- */
 
-/* Of a row: what its classes are at, where they are to be, what they would have there, and the way; the last
- * for exponentials. */
+/* A row has room for what its classes are at, where they are to be, what they would have there, and the way;
+ * the last is for exponentials. */
 struct FN(dual_room) {
     double *eta, *z, *share, *lack, *step;
     real *e;

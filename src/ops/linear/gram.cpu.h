@@ -124,8 +124,8 @@ static int64_t FN(entries_room)(const kiln_matrix *X) {
     return X->codes ? 2 * (X->codes->numbers->cols + X->codes->count + 2) : 0;
 }
 
-/* Where it lies in X, or numbers and then categories, without zeros, in `room`. None of either takes a
- * branch: what is none is overwritten by what comes next. */
+/* The row's entries lie in X, or, numbers and then categories, without zeros, in `room`. None of either takes
+ * a branch: what is none is overwritten by what comes next. */
 static struct FN(row_entries) FN(entries_of)(const kiln_matrix *X, int64_t row, real *room) {
     if (!X->codes) {
         const int64_t *start = ki_host(&X->row_start);

@@ -32,7 +32,7 @@ struct shape {
     bool tensor;
 };
 
-/* That which makes the fewest multiplications of so many columns. */
+/* The shape is the one that makes the fewest multiplications of so many columns. */
 static struct shape shape_of(const kiln_matrix *X, int64_t size) {
     static const struct shape tensor[] = {
         {32, 256, 64, 4, true}, {64, 128, 16, 3, true}, {96, 288, 16, 3, true}};
@@ -62,7 +62,7 @@ static int64_t splits_of(const struct shape *shape, int64_t rows, int64_t pairs,
 
 enum { WALK_DEFINES = 128 };
 
-/* What one walk is launched with: the kernel, and what the next one needs to know of its partial sums. */
+/* One walk is launched with these: the kernel, and what the next one needs to know of its partial sums. */
 struct walk {
     const struct ki_gram *gram;
     kiln_device *device;

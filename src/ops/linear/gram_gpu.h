@@ -1,4 +1,4 @@
-/* Of a dense X, or of rows of one, that a GPU holds: see gram.h. */
+/* These take a dense X, or rows of one, that a GPU holds: see gram.h. */
 #ifndef KI_GRAM_GPU_H
 #define KI_GRAM_GPU_H
 

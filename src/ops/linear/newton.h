@@ -9,7 +9,7 @@
 
 #include "kiln/ops.h"
 
-/* What an operation does; the sums that it leaves follow the semicolon. Numbers as in dialect/real_math.h. */
+/* Each operation does this; its sums follow the semicolon. Numbers are as in dialect/real_math.h. */
 enum ki_pair_op {
     /* out += column .* x - mean * out.b;  x . out, x . (column .* x) */
     KI_PAIR_COMPLETE = 0,

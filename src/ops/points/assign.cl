@@ -223,7 +223,7 @@ __kernel GROUP_OF(128) void assign_rows(PARAMETERS(assign_rows)) {
 #define PITCH_C (BC + 4)
 #define EACH_ROW(i) _Pragma("unroll") for (int i = 0; i < TR; i++)
 #define EACH_CENTRE(i) _Pragma("unroll") for (int i = 0; i < TC; i++)
-/* Of the rows and centres of a tile a thread has every fourth four, so that threads side by side read side by
+/* A thread has every fourth four of the rows and centres of a tile, so that threads side by side read side by
  * side. */
 #define OF_THREAD(i, at, across) ((i) / 4 * (across)*4 + (at)*4 + (i) % 4)
 
@@ -428,7 +428,7 @@ DEVICE_FN void few_four(real *least, const real (*x)[WIDTH], LOCAL_PTR const rea
     EACH(r, ROWS) least[r] = fmin(fmin(score[0][r], score[1][r]), fmin(score[2][r], score[3][r]));
 }
 
-/* Of chunks: the least score, the least of the others, where the best one begins. */
+/* Chunks leave their least score, the least of the others, and where the best one begins. */
 struct few {
     real best, second;
     int chunk;

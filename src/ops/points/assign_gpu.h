@@ -1,4 +1,4 @@
-/* What the halves of kiln_assign on GPUs share: labels (assign_gpu.c) and sums (assign_sums.c). */
+/* The halves of kiln_assign on GPUs share this: labels (assign_gpu.c) and sums (assign_sums.c). */
 #ifndef KI_ASSIGN_GPU_H
 #define KI_ASSIGN_GPU_H
 

@@ -43,7 +43,7 @@
 #define END k
 #endif
 
-/* What is known of the centres: what scales them and the rows; the bound for what is lost of one, scaled. */
+/* The centres have what scales them and the rows, and the bound for what is lost of one, scaled. */
 struct centres {
     float up, share, floor;
 };

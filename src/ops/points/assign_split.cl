@@ -122,7 +122,7 @@ DEVICE_FN void split_chunk(struct eights *of, const uint (*left)[4], LOCAL_PTR c
     }
 }
 
-/* Of the row that the lane takes, from the four lanes that have scores of it. */
+/* The lane takes a row's scores from the four lanes that have them. */
 DEVICE_FN struct eights split_own(LOCAL_PTR struct eights *shared, struct eights *of) {
     const int lane = (int)get_local_id(0) % 32;
     EACH(i, 2 * BLOCKS) {

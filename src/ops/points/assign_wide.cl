@@ -157,8 +157,7 @@ DEVICE_FN int wide_number(float score, uint mask) {
     return bits / 8 * SLAB + bits % 8 / 2 * 8 + bits % 2 + (int)get_local_id(0) % 4 * 2;
 }
 
-/* Of four rows that four lanes know, lane t gets the t-th, and its least two scores as join_lanes has
- * them. */
+/* Four lanes know four rows: lane t gets the t-th, and its least two scores as join_lanes has them. */
 DEVICE_FN struct least wide_gather(struct rows *of, const struct largest *mine, uint mask) {
     const int t = (int)get_local_id(0) % 4;
     struct least all[ROWS];

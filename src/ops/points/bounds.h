@@ -17,12 +17,12 @@ struct kiln_bounds {
     bool valid, grouped;          /* bounds are of the last pass; centres have their groups */
     int64_t wait, next_wait;      /* passes before bounds are tried again, and after the next failure */
     int64_t changed;              /* rows that changed their centre in the last pass */
-    /* Of each row: its centre, now and before the pass; no less than the distance from it; groups: no more
+    /* Each row has its centre, now and before the pass; no less than the distance from it; groups: no more
      * than the distance from any other centre of the group. */
     int32_t *labels, *before;
     float *upper, *lower;
-    /* Of each centre: the group, how far it has moved, rows that count. Of each place in the groups: the
-     * centre, -1 behind the last. Of each group: the longest move, whose it is, and the second longest. */
+    /* Each centre has its group, how far it has moved, and rows that count. Each place in the groups has the
+     * centre, -1 behind the last. Each group has the longest move, whose it is, and the second longest. */
     int32_t *group, *order, *mover;
     float *moved, *most, *second;
     int64_t *rows;

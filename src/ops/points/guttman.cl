@@ -20,8 +20,8 @@
     NEXT(VALUE, long, cols)                                                                                  \
     NEXT(VALUE, int, q)
 
-/* Of the points those from `from` on count, n of them, and the first `many` have rows in D, whose lines are
- * `line` long. columns: strips x COMPONENTS x n; rows: SHARES x COMPONENTS x n; partial: SUMS a group. */
+/* The points from `from` on count, n of them, and the first `many` have rows in D, whose lines are `line`
+ * long. columns: strips x COMPONENTS x n; rows: SHARES x COMPONENTS x n; partial: SUMS a group. */
 #define ARGUMENTS_guttman(FIRST, NEXT)                                                                       \
     FIRST(SPACE, real, columns)                                                                              \
     NEXT(SPACE, real, rows)                                                                                  \

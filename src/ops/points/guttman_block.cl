@@ -16,10 +16,9 @@
  * place tiles + I. On the diagonal place I has the rows' sums, so that the columns' go to tiles + I, and to 2
  * tiles if the group begins in the block's midst. */
 
-/* Of the points those from `from` on count, n of them, of which the first `rows` have rows in D, whose lines
- * are `line` long: on a group each member has some rows of D, and with them their pairs.
- * part: (2 tiles + 1) x COMPONENTS x n; partial: SUMS a group; each: walks of a group, no fewer than a block
- * has. */
+/* The points from `from` on count, n of them, of which the first `rows` have rows in D, whose lines are
+ * `line` long: on a group each member has some rows of D, and with them their pairs. part: (2 tiles + 1) x
+ * COMPONENTS x n; partial: SUMS a group; each: walks of a group, no fewer than a block has. */
 #define ARGUMENTS_guttman_block(FIRST, NEXT)                                                                 \
     FIRST(SPACE, real, part)                                                                                 \
     NEXT(SPACE, wide, partial)                                                                               \
@@ -257,8 +256,8 @@ DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spr
         }
         bool more = true;
         while (more) {
-            /* Where the next step begins: along these rows, or at the next ones; at the end it loads the last
-             * one again. */
+            /* The next step begins along these rows, or at the next ones; at the end it loads the last one
+             * again. */
             struct stand next = at;
             more = at.step + 1 < STEPS;
             if (more)

@@ -19,7 +19,7 @@ kiln_status ki_rows_check_cpu(const char *call, const kiln_device *device);
 /* ERR_ARGUMENT, ERR_DATA: a sparse X in host memory is none. ascending: its rows' columns must ascend. */
 kiln_status ki_rows_check_sparse(const char *call, const kiln_memory *X, bool ascending);
 
-/* Of the entries of a sparse X in host memory: where row i's begin. */
+/* Returns where the entries of row i begin in a sparse X in host memory. */
 static inline int64_t ki_memory_start(const kiln_memory *X, int64_t i) {
     return X->row_start_bits == 32 ? ((const int32_t *)X->row_start)[i] : ((const int64_t *)X->row_start)[i];
 }

@@ -200,8 +200,8 @@ __kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
             r[j] = 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        /* Of a row without entries as well: PoCL 3.1, where it optimises, goes wrong with barriers in a
-         * condition. */
+        /* A row without entries is formed as well: PoCL 3.1, where it optimises, goes wrong with barriers in
+         * a condition. */
         form(matrix, &g, &row);
         const bool exact = decompose(matrix, &g, row.l2);
         for (int j = lane; j < WIDTH; j += GROUP) p[j] = r[j];

@@ -102,7 +102,7 @@ static const struct ki_rules solve_table = KI_RULES(struct ki_factor_rows, given
 static const struct ki_rules loss_table =
     KI_RULES(struct ki_factor_rows, given.R, offsetof(struct ki_factor_rows, loss), loss_rules);
 
-/* Where R and the factors are on the device. */
+/* This runs where R and the factors are on the device. */
 static kiln_status run_there(const void *of) {
     struct ki_factor_rows own = *(const struct ki_factor_rows *)of, *rows = &own;
     if (rows->loss) *rows->loss = 0;

@@ -12,7 +12,7 @@
 #include "ops/sampled/sddmm.h"
 #include "pass/combine.h"
 
-/* Of lines longer than LONG_LINE one beside the row's four vectors is all that 48 KB hold. */
+/* One line longer than LONG_LINE beside the row's four vectors is all that 48 KB hold. */
 enum { GROUP = 64, TILE_BYTES = 24 << 10, LONG_LINE = 4 << 10, MATRICES_BYTES = 256 << 20 };
 enum { STEP_GROUP = 128, GROUPS_A_UNIT = 32 };
 /* Threads of a row. With a Gram matrix fewer, each with more numbers: what a number of the row is loaded

@@ -94,7 +94,7 @@ __kernel GROUP_OF(BS) void factor_begin(PARAMETERS(factor_step)) {
     }
 }
 
-/* Of smaller numbers a sum of squares has lost digits, for they are too small for the type: a step made of it
+/* A sum of squares of smaller numbers has lost digits, for they are too small for the type: a step made of it
  * goes anywhere. */
 #define LEAST_SQUARE (REAL(1e8) * REAL_SMALLEST)
 

@@ -99,7 +99,7 @@ ALWAYS_INLINE const real *FN(factor_row)(const struct ki_sampled *s, const kiln_
     return VALUES(factor) + row * k;
 }
 
-/* What `count` entries become, and their part of the sum, if that is wanted: the kind is asked for once. */
+/* Makes what `count` entries become, and, if it is wanted, their part of the sum: the kind is asked once. */
 ALWAYS_INLINE void FN(sampled_values)(real *f, double *sum, const struct ki_sampled *s, int64_t count,
                                       const real *value, const real *d) {
     const real least = (real)s->floor;

@@ -29,12 +29,12 @@ enum {
 };
 static const double BANDWIDTH_UNKNOWN = 1e11;
 
-/* Of an H200, fitted by bench/studies/fit_sddmm.py: bytes a second that units get from the second cache
- * level, and how many of those it keeps; of repeated gathers beyond, the share that goes to memory, for
- * columns are not equally popular; instructions that a unit issues and lines of 128 bytes that it loads in a
- * second; seconds until a gathered row and until a row's start and then the row are there; instructions of a
- * step, of an entry and of an exchange between threads, and those that finish an entry; what of a bound the
- * largest one does not hide; a launch. */
+/* The constants are an H200's, fitted by bench/studies/fit_sddmm.py: bytes a second that units get from the
+ * second cache level, and how many of those it keeps; of repeated gathers beyond, the share that goes to
+ * memory, for columns are not equally popular; instructions that a unit issues and lines of 128 bytes that it
+ * loads in a second; seconds until a gathered row and until a row's start and then the row are there;
+ * instructions of a step, of an entry and of an exchange between threads, and those that finish an entry;
+ * what of a bound the largest one does not hide; a launch. */
 static const struct {
     double cache, cached, far, issued, lines, row, next_row, step, entry, exchange, finish, not_hidden,
         launch;

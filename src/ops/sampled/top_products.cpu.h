@@ -42,8 +42,8 @@ static void FN(top_tile)(real scores[TILE][PANEL], const real *const a[TILE], co
     }
 }
 
-/* Of a row's scores of a panel those that beat its worst so far. Most panels have none, which one comparison
- * of all says. */
+/* Takes those of a row's scores of a panel that beat its worst so far. Most panels have none, which one
+ * comparison of all says. */
 ALWAYS_INLINE void FN(top_take)(struct ki_best *best, const struct ki_top_work *work, const real *scores,
                                 int64_t first) {
     const int64_t count = work->n - first < PANEL ? work->n - first : PANEL;

@@ -26,7 +26,7 @@ static int64_t FN(level_sums)(const struct ki_code_column *column, int64_t k) {
     return k == 1 && column->bytes == 1 ? FN(SPREAD) : k;
 }
 
-/* Of rows whose codes begin at `code`. One column of y is by far the most frequent case. */
+/* The rows' codes begin at `code`. One column of y is by far the most frequent case. */
 #define GATHER_LEVELS(name, code_type)                                                                       \
     NEVER_INLINE void FN(name)(real *restrict q, const code_type *restrict code, const real *restrict y,     \
                                int64_t k, int64_t count) {                                                   \

@@ -24,7 +24,7 @@ struct FN(chunk) {
     int pieces;
 };
 
-/* What the groups of a block do; now or next is NULL where there is nothing to scatter or to multiply. */
+/* The groups of a block do this; now or next is NULL where there is nothing to scatter or to multiply. */
 struct FN(several) {
     const struct FN(pass) * pass;
     struct FN(chunk) chunk;

@@ -23,7 +23,7 @@
  * dialect/pass.h names the other defines; LONG selects the kernels for the rows that are too long for one
  * vector. */
 
-/* Of both kernels. Columns [first, first + K) of out's k, and [y_first, y_first + K) of y's y_k. */
+/* Both kernels take these. Columns [first, first + K) of out's k, and [y_first, y_first + K) of y's y_k. */
 #define ARGUMENTS_csr(FIRST, NEXT)                                                                           \
     FIRST(SPACE, real, out)                                                                                  \
     NEXT(TABLE, start_t, row_start)                                                                          \

@@ -11,7 +11,7 @@
  * started in the order of their numbers. A group takes a piece of a block, `piece` entries at most, and K
  * adjacent threads an entry: its column of y is then read, and of w added to, as one piece of memory. */
 
-/* Of the passes over panels. Without values X, all of them are `same`. */
+/* The passes over panels take these. Without values X, all of them are `same`. */
 #define ARGUMENTS_panels(FIRST, NEXT)                                                                        \
     FIRST(TABLE, int, entry)                                                                                 \
     NEXT(TABLE, real, X)                                                                                     \

@@ -13,8 +13,9 @@ enum {
     THREADS_MAX = 1536  /* on a unit */
 };
 
-/* How often a warp's load of a tile's rows from on-chip memory goes through it, for once that would do: rows
- * of some widths lie in the same of the 32 banks. As many threads as take 128 bytes are served together. */
+/* Returns how often a warp's load of a tile's rows from on-chip memory goes through it, for once that would
+ * do: rows of some widths lie in the same of the 32 banks. As many threads as take 128 bytes are served
+ * together. */
 static double bank_conflicts(const struct ki_plan *plan, int64_t cols, int64_t size) {
     const int64_t words = plan->W * size / 4, together = ki_min(32 / words, 32);
     double all = 0;

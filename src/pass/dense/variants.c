@@ -34,8 +34,8 @@ static bool serves(double seconds, double best) {
     return seconds <= 1.1 * best || (seconds - best) * passes <= compiling;
 }
 
-/* Of the plans that a pack has kernels for, the fastest that serves. The general one comes last in the list,
- * so that few others are looked up. */
+/* Takes the fastest that serves of the plans that a pack has kernels for. The general one comes last in the
+ * list, so that few others are looked up. */
 static void prefer_packed(struct ki_offers *offers) {
     const struct ki_chain *chain = offers->chain;
     const double best = offers->best.seconds;

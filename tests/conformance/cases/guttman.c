@@ -107,7 +107,7 @@ static void add(struct expected *to, int64_t at, long double value, long double 
     to->gauge[at] += fabsl(gauge);
 }
 
-/* What pair i < j gives. The gauges of stress have the rounding of delta and d, of which it is the
+/* Adds what pair i < j gives. The gauges of stress have the rounding of delta and d, of which it is the
  * difference. */
 static void add_pair(struct expected *e, const struct work *work, int64_t i, int64_t j) {
     const int64_t n = work->problem->rows, p = work->problem->k;

@@ -67,7 +67,7 @@ static void plain_step(struct recurrences *r, int slot) {
     }
 }
 
-/* What a pass adds to Q, the part of its sums that the means magnify among it, and P . A P. */
+/* Adds what a pass adds to Q, the part of its sums that the means magnify among it, and P . A P. */
 static void apply(struct recurrences *r) {
     memset(r->curvature, 0, sizeof r->curvature);
     for (int64_t i = 0; i < r->n * r->k; i++) {

@@ -1,4 +1,4 @@
-/* What goes into a matrix comes out of it: dense and CSR, set, and copies to another type and to the CPU. */
+/* A matrix gives back what went into it: dense and CSR, set, and copies to another type and to the CPU. */
 #include <stdlib.h>
 #include <string.h>
 
