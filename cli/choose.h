@@ -21,5 +21,8 @@ void choose_put_estimate(struct result *result, const void *estimates, int64_t i
 /* Passes over X that training is expected to take before it converges, from experience with real data. */
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns);
 int64_t choose_width(const struct verb *verb, const struct settings *settings); /* the verb's, or 1 */
+/* The seconds of a process that uses the device, with the driver's start and its cleaning up afterwards:
+ * kiln_choose_options' function of this name. */
+double process_of(void *user, const char *device);
 
 #endif

@@ -195,7 +195,7 @@ static int keep_finished(struct run *run, struct training *job, struct validatio
         say_error("kiln: interrupted after %s", text_plural(validation->finished, "value"));
     if (*hint) say_error("hint: %s", hint);
     int code = judge_choice(validation, found);
-    if (!code) code = cv_tell_path(run, job, validation);
+    if (!code) code = cv_print_path(run, job, validation);
     if (!code) code = cv_held_out_write(validation, job, chosen(validation, job->settings));
     return code ? code : EXIT_INTERRUPTED;
 }

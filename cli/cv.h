@@ -2,7 +2,7 @@
 #ifndef CLI_CV_H
 #define CLI_CV_H
 
-#include "train.h"
+#include "linear.h"
 
 /* Holds what came of one value of the penalty, in one fold or in all that are finished together. */
 struct outcome {
@@ -58,7 +58,7 @@ json_t *cv_json(const struct training *job, const struct validation *validation)
 void cv_print(FILE *file, const json_t *table); /* of what cv_json made */
 /* Finds which values have models that did not converge, in words; "" where all did. */
 void cv_list_unconverged(char *text, size_t room, const struct validation *validation);
-int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation);
+int cv_print_path(struct run *run, const struct training *job, const struct validation *validation);
 double cv_nonzeros(const struct validation *validation, const struct tried *tried); /* mean over the folds */
 int cv_plot(const char *path, const struct validation *validation, const struct training *job);
 

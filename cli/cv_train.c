@@ -183,7 +183,7 @@ static int take_model(struct work *work, const kiln_path_models *models, int64_t
     const kiln_report *report = models->reports[i];
     const int64_t k = kiln_matrix_cols(work->job->W), wide = kiln_matrix_cols(models->W);
     if (report->stopped_by == KILN_STOP_DIVERGED)
-        return train_fail_diverged(work->run, report, kiln_matrix_type(work->job->W));
+        return report_fail_diverged(work->run, report, kiln_matrix_type(work->job->W));
     const int code = judge(work, tried, models->fold, i * k);
     if (code) return code;
     tried->latest.iterations = report->iterations;
@@ -343,7 +343,7 @@ static int train(struct work *work, void *options, double *strengths) {
     run->seconds.solve += run_account(run, &before, clock_seconds() - work->started - work->judging);
     run->seconds.measure += work->judging;
     if (status == KILN_OK || work->code) return work->code;
-    return status == KILN_ERR_CANCELLED ? EXIT_INTERRUPTED : train_fail(job);
+    return status == KILN_ERR_CANCELLED ? EXIT_INTERRUPTED : linear_fail(job);
 }
 
 int cv_train(struct run *run, struct training *job, struct validation *validation) {

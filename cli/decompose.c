@@ -9,7 +9,6 @@
 #include "metrics.h"
 #include "output.h"
 #include "plot_points.h"
-#include "train.h"
 
 /* SHOWN: triples in the table for people; JSON has all. USUAL: components where -k is not given. */
 enum { SHOWN = 20, USUAL = 10 };

@@ -8,9 +8,8 @@
 #include "guard.h"
 #include "help.h"
 #include "plans.h"
-#include "process.h"
 #include "scaling.h"
-#include "train.h"
+#include "linear.h"
 #include "verbs.h"
 
 enum { SHOWN = 12 };
@@ -156,7 +155,7 @@ static void put_size(struct result *row, const void *of, int64_t i) {
 /* Tells which of its ways a linear model would be found in. */
 static int put_solver(struct result *result, const struct training *job, const kiln_matrix *X) {
     kiln_solver choice;
-    const int code = train_choose_solver(&choice, job, X);
+    const int code = linear_choose_solver(&choice, job, X);
     if (code) return code;
     PUT_LINE(result, "%s", "");
     PUT(result, "solver", TEXT(choice.solver), .head = "solver      ",
@@ -170,7 +169,7 @@ static int put_solver(struct result *result, const struct training *job, const k
 static int put_more(struct result *result, struct run *run, const struct verb *verb, kiln_device *device,
                     const struct solving *s) {
     const kiln_matrix *X = solving_X(s);
-    const struct training *job = s->solver == &train_solver ? s->state : NULL;
+    const struct training *job = s->solver == &linear_solver ? s->state : NULL;
     kiln_matrix *copy = NULL;
     if (!verb->explain && !job) return 0;
     const bool there = device == kiln_matrix_device(X);
@@ -290,7 +289,7 @@ static int explain_training(struct run *run, const struct verb *verb) {
     as.verb = verb;
     as.arguments++;
     as.count--;
-    int code = solve_begin(&s, &as, algorithm_named(verb->name) ? &train_solver : &reads);
+    int code = solve_begin(&s, &as, algorithm_named(verb->name) ? &linear_solver : &reads);
     run->device = as.device;
     if (!code) {
         work = solve_work(&s);

@@ -8,7 +8,6 @@
 #include "factors.h"
 #include "output.h"
 #include "plot.h"
-#include "train.h"
 
 enum { RANKED = 10 };
 

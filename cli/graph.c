@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "metrics.h"
-#include "train.h"
 
 /* The vertex's name, or its number from 1 as in Matrix Market. */
 const char *graph_vertex_name(const kiln_data *data, int64_t vertex, char *buffer) {

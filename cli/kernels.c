@@ -1,6 +1,4 @@
 /* kiln kernels: packs of kernels, which are built ahead of time, and what this machine has built so far. */
-#include "kernels.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

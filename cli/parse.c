@@ -13,7 +13,6 @@
 #include "commands.h"
 #include "help.h"
 #include "parts.h"
-#include "suggest.h"
 
 struct parser {
     struct command *command;

@@ -1,6 +1,4 @@
 /* kiln mmchain and kiln sddmm: the two fused operations on files, once. */
-#include "products.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +6,16 @@
 #include "files.h"
 #include "progress.h"
 #include "verbs.h"
+
+struct mmchain_wanted {
+    const char *v, *z;
+    double alpha, beta;
+};
+
+struct sddmm_wanted {
+    const char *kind; /* NULL: product */
+    double alpha, floor;
+};
 
 enum { OPERANDS = 4 };
 

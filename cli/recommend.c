@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "files.h"
+#include "help.h"
 #include "progress.h"
 #include "recommend.h"
-#include "suggest.h"
 #include "verbs.h"
 
 /* ------------------------------------------------------------------------------------------- names */

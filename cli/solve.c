@@ -12,7 +12,6 @@
 #include "metrics.h"
 #include "progress.h"
 #include "report.h"
-#include "train.h"
 
 enum { NAMES_MOST = 8 << 20 }; /* bytes of names that fit well within a model's header */
 
@@ -93,7 +92,7 @@ static int solve(struct solving *s) {
     if (s->solver->solve(s, &control) != KILN_OK)
         return s->solver->fail ? s->solver->fail(s) : fail_library(READING);
     run->seconds.solve += run_account(run, &before, clock_seconds() - start);
-    if (s->report.stopped_by == KILN_STOP_DIVERGED) return train_fail_diverged(run, &s->report, type);
+    if (s->report.stopped_by == KILN_STOP_DIVERGED) return report_fail_diverged(run, &s->report, type);
     return s->solver->finish ? s->solver->finish(s) : 0;
 }
 
@@ -160,8 +159,8 @@ static void put_results(struct solving *s) {
     report_put_objective(result, &s->report, &solver->words);
     if (!solver->metrics) put_figures(result, &s->report);
     PUT(result, "warnings",
-        JSON(train_add_warning(train_warnings_json(&s->report, s->data), "unconverged-models",
-                               s->unconverged)));
+        JSON(report_add_warning(report_warnings_json(&s->report, s->data), "unconverged-models",
+                                s->unconverged)));
     (solver->options ? solver->options : put_options)(result, s);
 }
 
@@ -171,6 +170,14 @@ static kiln_status fill_model(kiln_model *model, const struct solving *s) {
         status = kiln_model_set_text(model, "schema", kiln_data_schema(s->data));
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", s->run->device_info.name);
     return status == KILN_OK ? result_keep(model, &s->result) : status;
+}
+
+kiln_status solve_set_json(kiln_model *model, const char *key, json_t *value) {
+    char *text = json_is_null(value) ? NULL : json_compact(value);
+    const kiln_status status = text ? kiln_model_set_text(model, key, text) : KILN_OK;
+    free(text);
+    json_decref(value);
+    return status;
 }
 
 kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,
@@ -184,7 +191,7 @@ kiln_status solve_keep_names(kiln_model *model, const char *key, const struct so
     }
     json_t *array = json_array();
     for (int64_t i = 0; i < count; i++) json_add(array, json_text(name(s->data, i)));
-    return train_set_json(model, key, array);
+    return solve_set_json(model, key, array);
 }
 
 static int save_model(const struct solving *s) {
@@ -230,11 +237,29 @@ static void tell_what_took_long(const struct solving *s) {
             "sooner");
 }
 
+/* --verbose adds this. */
+static void tell_device(const struct run *run) {
+    kiln_device_statistics s = {0};
+    kiln_device_get_statistics(run->device, &s);
+    say("device %s: peak memory %s; %s up, %s down; %lld kernels built, %lld from the cache",
+        run->device_info.name, text_bytes((double)s.memory_peak), text_bytes((double)s.bytes_up),
+        text_bytes((double)s.bytes_down), (long long)s.kernels_built, (long long)s.kernels_cached);
+    if (s.layout_seconds > 0)
+        say("  derived from X to make passes fast: %s in %s", text_bytes((double)s.layout_bytes),
+            text_seconds(s.layout_seconds));
+    if (s.evictions) say("  too little memory: matrices made room %s", text_plural(s.evictions, "time"));
+    if (s.panels)
+        say("  X in %s: %s at %s/s, %.0f %% of the time waiting for panels", text_plural(s.panels, "panel"),
+            text_bytes((double)s.panel_bytes),
+            text_bytes((double)s.panel_bytes / fmax(s.panel_seconds, 1e-9)),
+            100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
+}
+
 static int tell(struct solving *s) {
     struct run *run = s->run;
     struct result *result = &s->result;
     progress_end();
-    if (talk_verbose()) train_tell_device(run);
+    if (talk_verbose()) tell_device(run);
     choose_put(result, run);
     PUT(result, "model", TEXT(run->settings->output));
     checkpoint_put(result, run);
@@ -243,7 +268,7 @@ static int tell(struct solving *s) {
     report_put_trace(result, &s->report);
     int code = run_tell(run, result);
     if (!code && talk_verbose()) tell_what_took_long(s);
-    if (!code) code = train_end(run, &s->report, s->data);
+    if (!code) code = report_end(run, &s->report, s->data);
     return !code && *s->unconverged && run->settings->strict ? EXIT_NOT_CONVERGED : code;
 }
 

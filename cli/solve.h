@@ -68,6 +68,9 @@ int solve_take(kiln_matrix **A, const struct solving *s, const char *tensor);
 kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,
                              const char *(*name)(const kiln_data *data, int64_t i));
 
+/* Takes value over; null: nothing. */
+kiln_status solve_set_json(kiln_model *model, const char *key, json_t *value);
+
 /* Writes all that the solver keeps in a model but training data to `path` for numpy.load; path NULL:
  * nothing. */
 int solve_write_npz(const struct solving *s, const char *path);

@@ -1,8 +1,6 @@
 /* kiln statistics: what can be said of a linear model's coefficients on its training data: errors, tests and
  * intervals, likelihoods, residuals of each row, and whether a smaller model will do. The library computes it
  * (kiln/inference.h). */
-#include "statistics.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +10,7 @@
 #include "output.h"
 #include "predict.h"
 #include "progress.h"
-#include "train.h"
+#include "report.h"
 #include "verbs.h"
 
 struct wanted {
@@ -356,7 +354,7 @@ static int tell(const struct statistics *s) {
     PUT(&result, "residuals", TEXT(s->wanted->residuals));
     put_figures(&result, s->inference);
     put_comparison(&result, s);
-    PUT(&result, "warnings", JSON(train_add_warning(json_array(), "distance", s->away)));
+    PUT(&result, "warnings", JSON(report_add_warning(json_array(), "distance", s->away)));
     run_put_seconds(&result, run, true);
     PUT(&result, "coefficients", TABLE(kiln_inference_count(s->inference), put_coefficient, s),
         .head = result_words(&result, "  %13s %13s %9s %9s %13s %13s", "coefficient", "std. error",

@@ -71,10 +71,5 @@ void topics_free(struct solving *s);
     .schema = "kiln.topics/1", .finish = topics_finish, .keep = topics_keep, .write = topics_write
 /* "12 documents, 300 words, 4,000 counts, 20 topics", which goes on with a line. */
 void topics_size(struct result *result, const struct solving *s);
-/* The column's name, or in the buffer its number from 1 as in files. */
-const char *topics_word(const struct solving *s, int64_t word, char *buffer);
-
-/* plot_topics.c. 0 or the exit code of an error that it has reported. */
-int plot_topics(const char *path, const struct solving *s, const char *title);
 
 #endif

@@ -1,13 +1,13 @@
 /* kiln tune: the plans of mmchain or sddmm against the clock, and where the model's choice stands among
  * them. */
-#include "tune.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch.h"
 #include "files.h"
+#include "plans.h"
+#include "plot.h"
 #include "progress.h"
 #include "random.h"
 #include "verbs.h"
@@ -26,9 +26,129 @@ struct tune {
     double loss;                /* of the choice against the best, as a fraction */
 };
 
+/* ------------------------------------------------------------------------- a matrix to measure with */
+
+struct arrays {
+    int64_t *row_start;
+    int32_t *col;
+    void *values; /* which differ, as equal ones need not be read */
+};
+
+static int ascending(const void *a, const void *b) {
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Column numbers of each row, ascending and distinct; returns how many there are in all. */
+static int64_t fill(struct arrays *arrays, const kiln_work *work, bool zipf, int64_t seed) {
+    int64_t used = 0, drawn = 0;
+    for (int64_t i = 0; i < work->rows; i++) {
+        int32_t *row = arrays->col + used;
+        const int64_t until = (int64_t)((double)work->nnz * ((double)(i + 1) / (double)work->rows));
+        int64_t n = 0, kept = 0;
+        for (; drawn < until; drawn++, n++) {
+            const double u = random_unit(seed, STREAM_MADE_COLUMNS, drawn);
+            const double at = zipf ? exp(u * log((double)work->cols + 1)) - 1 : u * (double)work->cols;
+            row[n] = (int32_t)fmin(at, (double)work->cols - 1);
+        }
+        qsort(row, (size_t)n, sizeof *row, ascending);
+        for (int64_t j = 0; j < n; j++)
+            if (j == 0 || row[j] != row[kept - 1]) row[kept++] = row[j];
+        arrays->row_start[i] = used;
+        used += kept;
+    }
+    arrays->row_start[work->rows] = used;
+    return used;
+}
+
+static void fill_values(void *values, kiln_type type, int64_t count, int64_t seed) {
+    for (int64_t i = 0; i < count; i++) {
+        const double value = random_unit(seed, STREAM_MADE_VALUES, i);
+        if (type == KILN_F32)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+}
+
+static int sparse(kiln_matrix **X, struct run *run, kiln_work *work, bool zipf) {
+    struct arrays arrays = {malloc(((size_t)work->rows + 1) * sizeof *arrays.row_start),
+                            malloc((size_t)work->nnz * sizeof *arrays.col),
+                            malloc((size_t)work->nnz * (work->type == KILN_F32 ? 4 : 8))};
+    int code = 0;
+    if (!arrays.row_start || !arrays.col || !arrays.values) {
+        code = fail_with(KILN_ERR_NOMEM, WORKING, "fewer --rows or --nnz", "no memory for %lld entries",
+                         (long long)work->nnz);
+    } else {
+        work->nnz = fill(&arrays, work, zipf, run->settings->seed);
+        fill_values(arrays.values, work->type, work->nnz, run->settings->seed);
+        if (kiln_matrix_csr(X, run->device, work->type, work->rows, work->cols, arrays.row_start, arrays.col,
+                            arrays.values) != KILN_OK)
+            code = fail_library(WORKING);
+    }
+    free(arrays.row_start);
+    free(arrays.col);
+    free(arrays.values);
+    return code;
+}
+
+/* X of the work's shape, with random values; columns of a sparse X equally likely or, with zipf, popular in
+ * inverse proportion to their number. Sparse: work->nnz becomes what X has after columns drawn twice in a row
+ * were dropped. Returns 0 or the exit code of an error that it has reported. */
+static int make_matrix(kiln_matrix **X, struct run *run, kiln_work *work, bool zipf) {
+    if (work->format == KILN_CSR) return sparse(X, run, work, zipf);
+    if (kiln_matrix_dense(X, run->device, work->type, work->rows, work->cols, NULL) != KILN_OK ||
+        kiln_fill_random(*X, KILN_UNIFORM, (uint64_t)run->settings->seed, STREAM_MADE) != KILN_OK)
+        return fail_library(WORKING);
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------- its picture */
+
+/* Outliers would flatten everything else: what is slower than four times the best is drawn there. */
+static double milliseconds(double seconds, double best) {
+    return seconds > 0 && isfinite(seconds) ? 1e3 * fmin(seconds, 4 * best) : (double)NAN;
+}
+
+/* Every plan's time in ascending order, after Figure 6 of the fused-kernels paper, what was predicted for it,
+ * and which one the model chooses. */
+static int draw(const char *path, const struct plan_row *tuned, int64_t count, const char *title) {
+    char choice[400] = "";
+    if (count == 0) return 0;
+    double *rank = malloc((size_t)count * 3 * sizeof *rank);
+    if (!rank) return fail_with(KILN_ERR_NOMEM, WRITING, "", "out of memory for a picture");
+    double *measured = rank + count, *predicted = measured + count, chosen = 1;
+    for (int64_t i = 0; i < count; i++) {
+        rank[i] = (double)i + 1;
+        measured[i] = milliseconds(tuned[i].seconds, tuned[0].seconds);
+        predicted[i] = milliseconds(tuned[i].plan->seconds, tuned[0].seconds);
+        if (!tuned[i].plan->chosen) continue;
+        chosen = rank[i];
+        snprintf(choice, sizeof choice, "the choice: rank %lld of %lld, %.1f %% above the best",
+                 (long long)i + 1, (long long)count, 100 * (tuned[i].seconds / tuned[0].seconds - 1));
+    }
+    const struct series series[] = {
+        {"predicted", rank, predicted, .count = count, .number = 1, .look = LOOK_POINTS},
+        {"measured", rank, measured, .count = count, .look = LOOK_LINE | LOOK_POINTS}};
+    const struct panel panel = {.title = choice,
+                                .x_title = "plans, fastest first",
+                                .y_title = "milliseconds",
+                                .from_zero = true,
+                                .series = series,
+                                .count = 2,
+                                .marks = {chosen},
+                                .mark_names = {"the choice"},
+                                .mark_count = *choice != 0};
+    const int code = plot_panels(path, title, &panel, 1);
+    free(rank);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------------ measuring */
+
 static int make_operands(struct run *run, struct tune *tune) {
     const bool zipf = run->settings->skew && strcmp(run->settings->skew, "zipf") == 0;
-    const int code = tune_matrix(&tune->X, run, &tune->work, zipf);
+    const int code = make_matrix(&tune->X, run, &tune->work, zipf);
     if (code) return code;
     const kiln_work *work = &tune->work;
     const bool samples = tune->planned->sparse;
@@ -171,7 +291,7 @@ static int tune_plans(struct run *run, struct tune *tune) {
              text_count(tune->work.cols), tune->work.format == KILN_CSR ? " sparse" : "",
              type_name(tune->work.type), run->device_info.name);
     if (run->settings->plot && !interrupted)
-        code = tune_plot(run->settings->plot, tune->tuned, tune->count, title);
+        code = draw(run->settings->plot, tune->tuned, tune->count, title);
     if (code) return code;
     progress_end();
     code = tell(run, tune);

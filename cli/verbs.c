@@ -2,11 +2,8 @@
  * file; an algorithm has its row in its own file, in cli/algorithms. */
 #include "verbs.h"
 
-#include "kernels.h"
-#include "products.h"
 #include "options.h"
 #include "recommend.h"
-#include "statistics.h"
 
 const struct verb tool_verbs[] = {
     {"predict", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Predict with a model",

@@ -2,6 +2,8 @@
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
 
+#include "options.h"
+
 struct run;
 
 /* For descriptions. */
@@ -33,5 +35,10 @@ int verb_completion(struct run *run);
 int verb_man(struct run *run);
 int verb_help(struct run *run);
 int verb_version(struct run *run);
+
+/* Options of their own. */
+enum { STATISTICS_OPTIONS = 4, KERNELS_OPTIONS = 3, MMCHAIN_OPTIONS = 4, SDDMM_OPTIONS = 3 };
+extern const struct option statistics_options[STATISTICS_OPTIONS], kernels_options[KERNELS_OPTIONS],
+    mmchain_options[MMCHAIN_OPTIONS], sddmm_options[SDDMM_OPTIONS];
 
 #endif

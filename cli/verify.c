@@ -118,7 +118,7 @@ static int verify(struct run *run, struct verifying *v) {
     run->data_of = verb;
     if (verb && verb->verify) {
         const int code = verb->verify(run, v);
-        return code ? code : verify_told(run, v);
+        return code ? code : verify_record(run, v);
     }
     return fail_with(KILN_ERR_MODEL, USING_MODEL, "", "nothing is known to verify in a model of %s",
                      algorithm);

@@ -19,7 +19,7 @@ struct verifying {
     kiln_data *data;
     json_t *options, *report; /* what the model file says */
     kiln_device *device;      /* of the data */
-    int code;                 /* of what verify_told could not read, and has reported; 0 */
+    int code;                 /* of what verify_record could not read, and has reported; 0 */
     struct claim claims[CLAIMS_MOST];
     char names[CLAIMS_MOST][48]; /* of verify_entry's */
     int count;
@@ -71,8 +71,8 @@ int verify_tensor(kiln_matrix **A, struct run *run, const struct verifying *v, c
                   const char *what);
 int verify_other_data(const struct run *run, const char *what); /* reports that */
 
-/* verify_told.c: what the file says of the run, against itself and the data's names. 0 or an exit code. */
-int verify_told(const struct run *run, struct verifying *v);
+/* verify_record.c: what the file says of the run, against itself and the data's names. 0 or an exit code. */
+int verify_record(const struct run *run, struct verifying *v);
 /* Claims an entry of the file that does not hold; one that does is not told. */
 void verify_entry(struct verifying *v, bool holds, const char *section, const char *key);
 

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 #include "progress.h"
-#include "train.h"
+#include "solve.h"
 #include "verify.h"
 
 kiln_status verify_keep_split(kiln_model *model, double fraction, int64_t seed) {
     json_t *object = json_object();
     json_put_number(object, "fraction", fraction);
     json_put_count(object, "seed", seed);
-    return train_set_json(model, "held_out", object);
+    return solve_set_json(model, "held_out", object);
 }
 
 /* The entries that the model was trained on. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train.h"
+#include "linear.h"
 #include "verbs.h"
 #include "verify.h"
 
@@ -93,7 +93,7 @@ static int estimate_parameter(struct training *job) {
     talk_doing("estimate the family's parameter");
     if (kiln_glm_estimate(&job->loss.parameter, kiln_data_X(job->data), kiln_data_y(job->data), &options) !=
         KILN_OK)
-        return train_fail(job);
+        return linear_fail(job);
     job->estimated = true;
     return 0;
 }
@@ -104,8 +104,8 @@ static int prepare_glm(struct run *run, struct training *job) {
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "glm learns one target at a time");
     if ((code = estimate_parameter(job))) return code;
-    if ((code = train_allocate(run, job, 1)) || !wanted_of(run->settings)->standard_errors) return code;
-    const int64_t count = kiln_matrix_cols(X) + !train_value(job, "no_intercept");
+    if ((code = linear_allocate(run, job, 1)) || !wanted_of(run->settings)->standard_errors) return code;
+    const int64_t count = kiln_matrix_cols(X) + !linear_value(job, "no_intercept");
     if (kiln_matrix_dense(&job->errors, run->device, kiln_matrix_type(X), count, 1, NULL) != KILN_OK)
         return fail_library(WORKING);
     return 0;

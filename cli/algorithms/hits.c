@@ -7,7 +7,6 @@
 #include "metrics.h"
 #include "output.h"
 #include "solve.h"
-#include "train.h"
 #include "verify.h"
 
 struct wanted {

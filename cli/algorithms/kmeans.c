@@ -9,7 +9,6 @@
 #include "output.h"
 #include "plot_clusters.h"
 #include "solve.h"
-#include "train.h"
 #include "verify.h"
 
 enum { SHOWN = 20, PARTS = 3 }; /* clusters in the table for people; JSON and the model have all */

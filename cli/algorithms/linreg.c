@@ -1,11 +1,11 @@
 /* kiln linreg: linear regression. */
-#include "train.h"
+#include "linear.h"
 #include "verbs.h"
 #include "verify.h"
 
 static int prepare_linreg(struct run *run, struct training *job) {
     job->loss.kind = KILN_LOSS_SQUARED;
-    return train_allocate(run, job, kiln_matrix_cols(kiln_data_y(job->data)));
+    return linear_allocate(run, job, kiln_matrix_cols(kiln_data_y(job->data)));
 }
 
 static void set_linreg(void *own, const struct training *job, const struct problem *problem) {

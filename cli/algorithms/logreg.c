@@ -1,11 +1,11 @@
 /* kiln logreg: logistic regression, of two classes or more. */
-#include "train.h"
+#include "linear.h"
 #include "verbs.h"
 #include "verify.h"
 
 static int prepare_logreg(struct run *run, struct training *job) {
     job->loss.kind = KILN_LOSS_LOGISTIC; /* of one kind with the other, for a warm start */
-    int code = train_prepare_classifier(run, job);
+    int code = linear_prepare_classifier(run, job);
     if (job->classes.count > 2) job->loss.kind = KILN_LOSS_SOFTMAX;
     return code;
 }
@@ -39,7 +39,7 @@ static const char *score_log_loss(const struct training *job) {
 
 const struct algorithm algorithm_logreg = {.name = "logreg",
                                            .title = "logistic regression",
-                                           .inspect = train_find_classes,
+                                           .inspect = linear_find_classes,
                                            .prepare = prepare_logreg,
                                            .set = set_logreg,
                                            .solve = solve_logreg,

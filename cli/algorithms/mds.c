@@ -10,7 +10,6 @@
 #include "plot_points.h"
 #include "shepard.h"
 #include "solve.h"
-#include "train.h"
 #include "verify.h"
 
 struct wanted {

@@ -9,7 +9,6 @@
 #include "metrics.h"
 #include "output.h"
 #include "plot.h"
-#include "train.h"
 #include "verify.h"
 
 #include <kiln/tune.h>

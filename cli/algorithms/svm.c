@@ -1,5 +1,5 @@
 /* kiln svm: the linear support vector machine, and its regression. */
-#include "train.h"
+#include "linear.h"
 #include "verbs.h"
 #include "verify.h"
 
@@ -21,14 +21,14 @@ static int check_svm(struct training *job) {
 }
 
 static int inspect_svm(struct training *job) {
-    if (!regression(job)) return train_find_classes(job);
+    if (!regression(job)) return linear_find_classes(job);
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "svm learns one target at a time");
     return 0;
 }
 
 static int prepare_svm(struct run *run, struct training *job) {
-    return regression(job) ? train_allocate(run, job, 1) : train_prepare_classifier(run, job);
+    return regression(job) ? linear_allocate(run, job, 1) : linear_prepare_classifier(run, job);
 }
 
 static void set_svm(void *own, const struct training *job, const struct problem *problem) {

@@ -419,7 +419,7 @@ static void check_options(struct verifying *v, const struct verb *verb) {
     if (verb->kinds & VERB_BIT(ROWS)) expect_keys(v, v->options, "options", "missing weights weights_file");
 }
 
-int verify_told(const struct run *run, struct verifying *v) {
+int verify_record(const struct run *run, struct verifying *v) {
     const struct verb *verb = verb_named(algorithm_of(v));
     kiln_type type;
     int64_t rows, cols;

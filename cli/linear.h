@@ -1,7 +1,7 @@
 /* Training of linear models: what they add to a run (solve.h). What differs from algorithm to algorithm is
  * a row of a table, struct algorithm. */
-#ifndef CLI_TRAIN_H
-#define CLI_TRAIN_H
+#ifndef CLI_LINEAR_H
+#define CLI_LINEAR_H
 
 #include <kiln/tune.h>
 
@@ -52,7 +52,7 @@ struct algorithm {
 extern const struct algorithm algorithm_linreg, algorithm_logreg, algorithm_glm, algorithm_svm;
 const struct algorithm *algorithm_named(const char *name); /* NULL if there is none */
 
-/* train_coefficients.c; count 0 where they are too many to be listed. Standard errors are those of one
+/* Count 0 where they are too many to be listed. Standard errors are those of one
  * column. */
 struct coefficients {
     const struct training *job;
@@ -85,43 +85,28 @@ struct training {
     json_t *scores;                /* what the model keeps of it, or NULL */
 };
 
-extern const struct solver train_solver; /* whose state is a struct training */
+extern const struct solver linear_solver; /* whose state is a struct training */
 
 /* W n x columns and b 1 x columns, zeros unless a warm start has filled them. */
-int train_allocate(struct run *run, struct training *job, int64_t columns);
-int train_fail(const struct training *job); /* reports the library's error, in the data's words */
+int linear_allocate(struct run *run, struct training *job, int64_t columns);
+int linear_fail(const struct training *job); /* reports the library's error, in the data's words */
 /* Finds what the library would do, with the penalty that is kept; 0 or an exit code. */
-int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X);
-double train_value(const struct training *job,
-                   const char *option); /* algorithm_value of the job's algorithm */
+int linear_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X);
+double linear_value(const struct training *job,
+                    const char *option); /* algorithm_value of the job's algorithm */
 
-/* train_classifier.c: finds the classes of the target; allocates for them. */
-int train_find_classes(struct training *job);
-int train_prepare_classifier(struct run *run, struct training *job);
+/* Finds the classes of the target; allocates for them. */
+int linear_find_classes(struct training *job);
+int linear_prepare_classifier(struct run *run, struct training *job);
 
-/* train_result.c: hooks of train_solver. */
+/* linear_result.c: hooks of linear_solver. */
 /* Tells how good the model is on the training data; its coefficients for people. */
-int train_finish(struct solving *s);
-kiln_status train_keep(kiln_model *model, const struct solving *s);
-void train_head(struct result *result, const struct solving *s);
-void train_metrics(struct result *result, const struct solving *s);
-void train_options(struct result *result, const struct solving *s);
-void train_put(struct result *result, const struct solving *s);
-
-int coefficients_new(struct coefficients *table, const struct training *job); /* 0 or an exit code */
+int linear_finish(struct solving *s);
+kiln_status linear_keep(kiln_model *model, const struct solving *s);
+void linear_head(struct result *result, const struct solving *s);
+void linear_metrics(struct result *result, const struct solving *s);
+void linear_options(struct result *result, const struct solving *s);
+void linear_put(struct result *result, const struct solving *s);
 void coefficients_free(struct coefficients *table);
-void coefficients_put(struct result *result, const struct coefficients *table);
-
-kiln_status train_set_json(kiln_model *model, const char *key,
-                           json_t *value);     /* takes value over; null: nothing */
-void train_tell_device(const struct run *run); /* what --verbose adds */
-
-/* train_end.c: the exit code of a run on these data that ended so, after the warnings or the error that
- * belong to it. */
-int train_end(const struct run *run, const kiln_report *report, const kiln_data *data);
-json_t *train_add_warning(json_t *array, const char *name, const char *text); /* nothing where text is "" */
-json_t *train_warnings_json(const kiln_report *report,
-                            const kiln_data *data); /* a list of {"name", "text"} */
-int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_type type);
 
 #endif

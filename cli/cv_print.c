@@ -209,7 +209,7 @@ void cv_print(FILE *file, const json_t *table) {
         print_path(file, table);
 }
 
-int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation) {
+int cv_print_path(struct run *run, const struct training *job, const struct validation *validation) {
     json_t *table = cv_json(job, validation);
     progress_end();
     if (!talk_json()) {
@@ -226,7 +226,7 @@ int cv_tell_path(struct run *run, const struct training *job, const struct valid
     run_put_shape(&result, kiln_data_X(job->data));
     PUT(&result, "path", JSON(table));
     cv_list_unconverged(text, sizeof text, validation);
-    PUT(&result, "warnings", JSON(train_add_warning(json_array(), "unconverged-models", text)));
+    PUT(&result, "warnings", JSON(report_add_warning(json_array(), "unconverged-models", text)));
     run_put_seconds(&result, run, false);
     const int code = result_print_json(&result);
     result_free(&result);

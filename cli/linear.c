@@ -1,5 +1,6 @@
+#define _GNU_SOURCE
 /* kiln linreg, logreg, glm, svm: what their runs share, as a row for the driver of all runs, cli/solve.c. */
-#include "train.h"
+#include "linear.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@ const struct algorithm *algorithm_named(const char *name) {
     return NULL;
 }
 
-double train_value(const struct training *job, const char *option) {
+double linear_value(const struct training *job, const char *option) {
     return algorithm_value(job->algorithm->name, job->settings, option);
 }
 
@@ -161,21 +162,21 @@ static int warm_start(struct run *run, struct training *job, int64_t n, int64_t 
                          path, (long long)rows, (long long)cols, (long long)n, (long long)k);
     if (kiln_model_tensor(&job->W, run->device, own, job->warm, "W") != KILN_OK)
         return fail_library(USING_MODEL);
-    if (train_value(job, "no_intercept") || !model_tensor_shape(job->warm, "b", &type, &rows, &cols))
+    if (linear_value(job, "no_intercept") || !model_tensor_shape(job->warm, "b", &type, &rows, &cols))
         return 0;
     return kiln_model_tensor(&job->b, run->device, own, job->warm, "b") == KILN_OK
                ? 0
                : fail_library(USING_MODEL);
 }
 
-int train_allocate(struct run *run, struct training *job, int64_t columns) {
+int linear_allocate(struct run *run, struct training *job, int64_t columns) {
     const kiln_matrix *X = kiln_data_X(job->data);
     const int64_t n = kiln_matrix_cols(X);
     int code = job->warm ? warm_start(run, job, n, columns) : 0;
     if (code) return code;
     if (!job->W && kiln_matrix_dense(&job->W, run->device, kiln_matrix_type(X), n, columns, NULL) != KILN_OK)
         return fail_library(WORKING);
-    if (!train_value(job, "no_intercept") && !job->b &&
+    if (!linear_value(job, "no_intercept") && !job->b &&
         kiln_matrix_dense(&job->b, run->device, kiln_matrix_type(X), 1, columns, NULL) != KILN_OK)
         return fail_library(WORKING);
     return 0;
@@ -190,7 +191,7 @@ static void set_penalty(char *options, const struct training *job, const char *n
     kiln_option_give(job->algorithm->name, options, name);
 }
 
-int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X) {
+int linear_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X) {
     const struct settings *settings = job->settings;
     const int64_t k = job->classes.count ? job->classes.count : kiln_matrix_cols(kiln_data_y(job->data));
     _Alignas(max_align_t) char options[sizeof settings->algorithm.bytes];
@@ -203,7 +204,7 @@ int train_choose_solver(kiln_solver *choice, const struct training *job, const k
 }
 
 /* The library counts columns from 0 and knows no names. */
-int train_fail(const struct training *job) {
+int linear_fail(const struct training *job) {
     const kiln_error *error = kiln_last_error();
     long long j;
     int length = 0;
@@ -243,7 +244,7 @@ static int validate(struct solving *s) {
     int code = cv_run(run, job, validation);
     s->done = validation->folds == 0;
     if (!code && run->settings->plot) code = cv_plot(run->settings->plot, validation, job);
-    if (!code && s->done) code = cv_tell_path(run, job, validation);
+    if (!code && s->done) code = cv_print_path(run, job, validation);
     if (code) return code;
     if (!s->done) {
         job->scores = cv_json(job, validation);
@@ -273,7 +274,7 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
 }
 
 static int fail(const struct solving *s) {
-    return train_fail(s->state);
+    return linear_fail(s->state);
 }
 
 static void free_training(struct solving *s) {
@@ -290,7 +291,7 @@ static void free_training(struct solving *s) {
     free(job->validation);
 }
 
-const struct solver train_solver = {
+const struct solver linear_solver = {
     .schema = "kiln.result/1",
     .words = {.objective = "objective", .change = "relative residual", .solver_kept = true},
     .bytes = sizeof(struct training),
@@ -300,15 +301,80 @@ const struct solver train_solver = {
     .prepare = prepare,
     .solve = solve,
     .fail = fail,
-    .finish = train_finish,
-    .keep = train_keep,
-    .head = train_head,
-    .metrics = train_metrics,
-    .options = train_options,
-    .put = train_put,
+    .finish = linear_finish,
+    .keep = linear_keep,
+    .head = linear_head,
+    .metrics = linear_metrics,
+    .options = linear_options,
+    .put = linear_put,
     .free = free_training,
     .any_start = true};
 
 int verb_train(struct run *run) {
-    return solve_run(run, &train_solver);
+    return solve_run(run, &linear_solver);
+}
+/* ------------------------------------------------------------------------------ the classes of a target */
+
+static int copy_names(struct training *job) {
+    struct classes *classes = &job->classes;
+    if (!kiln_data_class_name(job->data, 0, 0)) return 0;
+    classes->names = calloc((size_t)classes->count, sizeof *classes->names);
+    bool failed = !classes->names;
+    for (int64_t i = 0; !failed && i < classes->count; i++) {
+        const char *name = kiln_data_class_name(job->data, 0, (int64_t)classes->values[i]);
+        classes->names[i] = name ? strdup(name) : NULL;
+        failed = !classes->names[i];
+    }
+    return failed ? fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names") : 0;
+}
+
+/* Returns whether the labels are numbers, though they may be kept as text: 1.50, 2.00, ... */
+static bool are_numbers(const kiln_data *data) {
+    const char *name;
+    for (int64_t i = 0; (name = kiln_data_class_name(data, 0, i)); i++) {
+        char *end;
+        strtod(name, &end);
+        if (end == name || *end) return false;
+    }
+    return true;
+}
+
+/* A target that is numbers may have no more classes: a coefficient a column and class takes its time. */
+static int64_t classes_most(const struct settings *settings) {
+    return settings->max_classes ? settings->max_classes : CLASSES_MOST;
+}
+
+int linear_find_classes(struct training *job) {
+    const kiln_matrix *y = kiln_data_y(job->data);
+    double *values = NULL;
+    int64_t count;
+    if (kiln_matrix_cols(y) != 1)
+        return fail_with(KILN_ERR_DATA, READING, "name one target column",
+                         "%s tells the classes of one target apart, the data have %lld targets",
+                         job->algorithm->name, (long long)kiln_matrix_cols(y));
+    if (kiln_classes(&values, &count, y, 0) != KILN_OK) return fail_library(READING);
+    job->classes.values = malloc((size_t)count * sizeof *values);
+    if (job->classes.values) memcpy(job->classes.values, values, (size_t)count * sizeof *values);
+    job->classes.count = job->classes.values ? count : 0;
+    kiln_free(values);
+    if (!job->classes.values)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
+    if (count > classes_most(job->settings) && are_numbers(job->data))
+        return fail_with(KILN_ERR_DATA, READING,
+                         "kiln linreg, glm and svm --regression predict numbers; "
+                         "--max-classes says that so many classes are meant",
+                         "the target has %s different numbers: is it a measurement, not a class?",
+                         text_count(count));
+    if (count < 2)
+        return fail_with(KILN_ERR_DATA, READING, "",
+                         "all rows are of one class: there is nothing to tell apart");
+    return copy_names(job);
+}
+
+int linear_prepare_classifier(struct run *run, struct training *job) {
+    int code = 0;
+    const char *weights = job->settings->class_weight;
+    if (weights) code = classes_weights(&job->class_weights, &job->balanced, &job->classes, weights);
+    if (!code) code = linear_allocate(run, job, job->classes.count == 2 ? 1 : job->classes.count);
+    return code;
 }

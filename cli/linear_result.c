@@ -3,7 +3,82 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train.h"
+#include "linear.h"
+
+/* ----------------------------------------------------------------------------------------- coefficients */
+
+/* The coefficients of a linear model in its result: JSON has them where they are not too many, people see
+ * them with their standard errors. Row r of the table is of column r % rows, the intercept last, and of
+ * target r / rows. */
+static int coefficients_new(struct coefficients *table, const struct training *job) {
+    const int64_t n = kiln_matrix_rows(job->W), k = kiln_matrix_cols(job->W);
+    const double degrees = metrics_get(&job->metrics, "residual_degrees");
+    int code = 0;
+    *table = (struct coefficients){
+        .job = job, .rows = n + (job->b != NULL), .degrees = isnan(degrees) ? INFINITY : degrees};
+    if (table->rows * k > NUMBERS_MOST) return 0;
+    table->count = table->rows * k;
+    table->W = values_of(job->W, &code);
+    if (!code && job->b) table->b = values_of(job->b, &code);
+    if (!code && job->errors) table->errors = values_of(job->errors, &code);
+    return code;
+}
+
+void coefficients_free(struct coefficients *table) {
+    free(table->W);
+    free(table->b);
+    free(table->errors);
+    *table = (struct coefficients){0};
+}
+
+static const char *feature_name(const struct coefficients *table, struct result *row, int64_t j) {
+    const char *name = kiln_data_feature_name(table->job->data, j);
+    if (j == kiln_matrix_rows(table->job->W)) return "(intercept)";
+    return name ? name : result_words(row, "column %lld", (long long)j + 1);
+}
+
+/* The row says which of several classes or targets it belongs to; with two classes there is a column for the
+ * second alone. */
+static void put_target(struct result *row, const struct coefficients *table, int64_t target) {
+    const struct training *job = table->job;
+    char buffer[SHORTEST_ROOM];
+    if (kiln_matrix_cols(job->W) == 1) return;
+    if (job->classes.count)
+        PUT(row, "class", TEXT(result_hold(row, classes_name(&job->classes, target, buffer), buffer)));
+    else
+        PUT(row, "target", COUNT(target + 1));
+}
+
+static void put_coefficient(struct result *row, const void *of, int64_t r) {
+    const struct coefficients *table = of;
+    const int64_t k = kiln_matrix_cols(table->job->W), j = r % table->rows, target = r / table->rows;
+    const double value = j < kiln_matrix_rows(table->job->W) ? table->W[j * k + target] : table->b[target];
+    const char *name = feature_name(table, row, j);
+    PUT(row, "name", TEXT(name));
+    put_target(row, table, target);
+    PUT(row, "value", NUMBER(value), .label = "", .before = "  ", .width = 13);
+    if (!table->errors) return;
+    const double error = table->errors[j], z = value / error,
+                 most = kiln_student_quantile(0.95, table->degrees) * error;
+    const bool known = !isnan(error);
+    const char *shown = known ? "" : NULL;
+    PUT(row, "standard_error", NUMBER(error), .label = "", .width = known ? 13 : 61,
+        .shown = known ? NULL : "depends on columns before it");
+    PUT(row, "z", NUMBER(z), .label = shown, .width = 9, .format = "%.3f");
+    PUT(row, "p", NUMBER(kiln_student_tails(z, table->degrees)), .label = shown, .width = 9,
+        .format = "%.3g");
+    PUT(row, "low", NUMBER(value - most), .label = shown, .width = 13);
+    PUT(row, "high", NUMBER(value + most), .label = shown, .width = 13);
+    PUT(row, "dependent", FLAG(!known));
+    PUT(row, NULL, TEXT(name), .label = "", .before = "  ");
+}
+
+static void coefficients_put(struct result *result, const struct coefficients *table) {
+    PUT(result, "coefficients", TABLE(table->count, table->count ? put_coefficient : NULL, table),
+        .hidden = !table->errors,
+        .head = result_words(result, "  %13s %13s %9s %9s %13s %13s", "coefficient", "std. error",
+                             isinf(table->degrees) ? "z" : "t", "p", "95 % from", "to"));
+}
 
 /* ---------------------------------------------------------------------------------------- metrics */
 
@@ -87,7 +162,7 @@ static int keep_errors(struct run *run, struct training *job) {
     return code;
 }
 
-int train_finish(struct solving *s) {
+int linear_finish(struct solving *s) {
     struct training *job = s->state;
     const double start = clock_seconds();
     char doing[64];
@@ -107,18 +182,18 @@ static kiln_link named_link(const kiln_loss *loss) {
     return open ? KILN_LINK_LOG : loss->link;
 }
 
-void train_options(struct result *result, const struct solving *s) {
+void linear_options(struct result *result, const struct solving *s) {
     const struct training *job = s->state;
     const struct settings *settings = job->settings;
     kiln_solver solver = {0};
     result_open(result, "options", true);
     PUT(result, "l2", NUMBER(job->penalty.l2));
-    PUT(result, "intercept", FLAG(!train_value(job, "no_intercept")));
-    PUT(result, "standardize", FLAG(train_value(job, "standardize")));
+    PUT(result, "intercept", FLAG(!linear_value(job, "no_intercept")));
+    PUT(result, "standardize", FLAG(linear_value(job, "standardize")));
     if (job->loss.kind == KILN_LOSS_SQUARED)
-        PUT(result, "preconditioner", FLAG(!train_value(job, "no_preconditioner")));
+        PUT(result, "preconditioner", FLAG(!linear_value(job, "no_preconditioner")));
     PUT(result, "tolerance", NUMBER(job->report->tolerance));
-    if (train_choose_solver(&solver, job, kiln_data_X(job->data)) == 0)
+    if (linear_choose_solver(&solver, job, kiln_data_X(job->data)) == 0)
         PUT(result, "max_iterations", COUNT(solver.max_iterations));
     if (job->classes.count) PUT(result, "class_weight", TEXT(settings->class_weight));
     if (algorithm_option(job->algorithm->name, "l1")) PUT(result, "l1", NUMBER(job->penalty.l1));
@@ -139,7 +214,7 @@ void train_options(struct result *result, const struct solving *s) {
     result_close(result);
 }
 
-void train_head(struct result *result, const struct solving *s) {
+void linear_head(struct result *result, const struct solving *s) {
     const struct training *job = s->state;
     const kiln_matrix *X = solving_X(s);
     const int64_t targets = kiln_matrix_cols(kiln_data_y(s->data));
@@ -152,7 +227,7 @@ void train_head(struct result *result, const struct solving *s) {
                  kiln_family_describe(job->loss.family)->parameter.option, job->loss.parameter);
 }
 
-void train_metrics(struct result *result, const struct solving *s) {
+void linear_metrics(struct result *result, const struct solving *s) {
     const struct training *job = s->state;
     const kiln_loss_kind kind = job->loss.kind;
     metrics_put(result, &job->metrics);
@@ -162,7 +237,7 @@ void train_metrics(struct result *result, const struct solving *s) {
 }
 
 /* Tells where the file is, and the coefficients. */
-void train_put(struct result *result, const struct solving *s) {
+void linear_put(struct result *result, const struct solving *s) {
     const struct training *job = s->state;
     const char *output = s->run->settings->output;
     if (output && strcmp(output, "-") != 0) PUT(result, NULL, TEXT(output), .label = "model");
@@ -179,14 +254,6 @@ static json_t *names_json(const kiln_data *data, const char *(*name)(const kiln_
 
 /* ------------------------------------------------------------------------------------------ model */
 
-kiln_status train_set_json(kiln_model *model, const char *key, json_t *value) {
-    char *text = json_is_null(value) ? NULL : json_compact(value);
-    const kiln_status status = text ? kiln_model_set_text(model, key, text) : KILN_OK;
-    free(text);
-    json_decref(value);
-    return status;
-}
-
 static kiln_status set_classes(kiln_model *model, const struct run *run, const struct classes *classes) {
     kiln_matrix *values = NULL;
     kiln_status status =
@@ -196,7 +263,7 @@ static kiln_status set_classes(kiln_model *model, const struct run *run, const s
     if (status != KILN_OK || !classes->names) return status;
     json_t *names = json_array();
     for (int64_t i = 0; i < classes->count; i++) json_add(names, json_text(classes->names[i]));
-    return train_set_json(model, "class_names", names);
+    return solve_set_json(model, "class_names", names);
 }
 
 /* Keeps what kiln_model_loss reads again. */
@@ -215,7 +282,7 @@ static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln
     return status;
 }
 
-kiln_status train_keep(kiln_model *model, const struct solving *s) {
+kiln_status linear_keep(kiln_model *model, const struct solving *s) {
     const struct training *job = s->state;
     const kiln_data *data = s->data;
     const int64_t targets = kiln_matrix_cols(kiln_data_y(data));
@@ -227,27 +294,8 @@ kiln_status train_keep(kiln_model *model, const struct solving *s) {
         status = kiln_model_set_tensor(model, "standard_errors", job->kept_errors);
     if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
     if (status == KILN_OK)
-        status = train_set_json(model, "targets", names_json(data, kiln_data_target_name, targets));
+        status = solve_set_json(model, "targets", names_json(data, kiln_data_target_name, targets));
     if (status != KILN_OK || *kiln_data_schema(data)) return status;
-    return train_set_json(model, "features",
+    return solve_set_json(model, "features",
                           names_json(data, kiln_data_feature_name, kiln_matrix_rows(job->W)));
-}
-
-/* ---------------------------------------------------------------------------------------- telling */
-
-void train_tell_device(const struct run *run) {
-    kiln_device_statistics s = {0};
-    kiln_device_get_statistics(run->device, &s);
-    say("device %s: peak memory %s; %s up, %s down; %lld kernels built, %lld from the cache",
-        run->device_info.name, text_bytes((double)s.memory_peak), text_bytes((double)s.bytes_up),
-        text_bytes((double)s.bytes_down), (long long)s.kernels_built, (long long)s.kernels_cached);
-    if (s.layout_seconds > 0)
-        say("  derived from X to make passes fast: %s in %s", text_bytes((double)s.layout_bytes),
-            text_seconds(s.layout_seconds));
-    if (s.evictions) say("  too little memory: matrices made room %s", text_plural(s.evictions, "time"));
-    if (s.panels)
-        say("  X in %s: %s at %s/s, %.0f %% of the time waiting for panels", text_plural(s.panels, "panel"),
-            text_bytes((double)s.panel_bytes),
-            text_bytes((double)s.panel_bytes / fmax(s.panel_seconds, 1e-9)),
-            100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
 }
