@@ -236,29 +236,27 @@ static void put_head(struct result *result, const struct solving *s) {
              text_plural(((const struct decomposition *)s->state)->k, "component"));
 }
 
-int decompose_run(struct run *run) {
-    static const struct solver solver = {.schema = "kiln.decomposition/1",
-                                         .words.objective = "squares",
-                                         .words.change = "residual",
-                                         .words.ranks = true,
-                                         .bytes = sizeof(struct decomposition),
-                                         .check = check,
-                                         .prepare = prepare,
-                                         .solve = solve,
-                                         .finish = finish,
-                                         .keep = keep,
-                                         .write = write_files,
-                                         .head = put_head,
-                                         .put = put_rest,
-                                         .free = free_decomposition};
-    struct settings settings = *run->settings;
-    const struct settings *const given = run->settings;
-    ((kiln_svd_options *)(void *)settings.algorithm.bytes)->seed = settings.seed;
-    run->settings = &settings;
-    const int code = solve_run(run, &solver);
-    run->settings = given;
-    return code;
+static int take_options(struct run *run, struct settings *settings) {
+    (void)run;
+    ((kiln_svd_options *)(void *)settings->algorithm.bytes)->seed = settings->seed;
+    return 0;
 }
+
+const struct solver decompose_solver = {.schema = "kiln.decomposition/1",
+                                        .words.objective = "squares",
+                                        .words.change = "residual",
+                                        .words.ranks = true,
+                                        .bytes = sizeof(struct decomposition),
+                                        .take = take_options,
+                                        .check = check,
+                                        .prepare = prepare,
+                                        .solve = solve,
+                                        .finish = finish,
+                                        .keep = keep,
+                                        .write = write_files,
+                                        .head = put_head,
+                                        .put = put_rest,
+                                        .free = free_decomposition};
 
 /* ----------------------------------------------------------------------------------------- verify */
 

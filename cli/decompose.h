@@ -13,7 +13,7 @@ struct decompose_wanted {
 typedef kiln_status decompose_call(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                                    const kiln_svd_options *options, kiln_report *report);
 
-int decompose_run(struct run *run);
+extern const struct solver decompose_solver;
 int decompose_verify(struct run *run, struct verifying *v);
 int64_t decompose_width(const struct settings *settings);
 
@@ -30,7 +30,7 @@ enum { DECOMPOSE_OPTIONS = 4 };
 extern const struct option decompose_options[DECOMPOSE_OPTIONS];
 
 #define DECOMPOSE_VERB                                                                                       \
-    .run = decompose_run,                                                                                    \
+    .run = solve_run, .solver = &decompose_solver,                                                           \
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS) | VERB_BIT(PASSES),                     \
     .own = decompose_options, .own_count = DECOMPOSE_OPTIONS, .otherwise = "seed",                           \
     .verify = decompose_verify, .width = decompose_width

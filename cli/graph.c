@@ -57,18 +57,35 @@ int graph_check_format(struct solving *s) {
                      strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
 }
 
-int graph_open_scores(struct output *output, const char **separator, const char **special, const char *path,
-                      const char *const *columns, int64_t count) {
+int graph_write_scores(const struct solving *s, const char *path, const struct graph_scores *columns,
+                       int64_t count) {
+    const bool single = kiln_matrix_type(solving_X(s)) == KILN_F32;
+    struct output output;
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    int64_t vertices = 0;
+    if (!path) return 0;
     const size_t size = strlen(path);
     const bool csv = size > 4 && strcmp(path + size - 4, ".csv") == 0;
-    const int code = output_open(output, path);
-    *separator = csv ? "," : "\t";
-    *special = csv ? ",\"\r\n" : "";
-    if (code || !csv) return code;
-    fputs("vertex", output->file);
-    for (int64_t i = 0; i < count; i++) fprintf(output->file, ",%s", columns[i]);
-    fputc('\n', output->file);
-    return 0;
+    const int code = output_open(&output, path);
+    if (code) return code;
+    if (csv) fputs("vertex", output.file);
+    for (int64_t c = 0; c < count; c++) {
+        if (csv) fprintf(output.file, ",%s", columns[c].title);
+        if (columns[c].count > vertices) vertices = columns[c].count;
+    }
+    if (csv) fputc('\n', output.file);
+    for (int64_t v = 0; v < vertices && !ferror(output.file) && !talk_interrupted(); v++) {
+        output_text(&output, graph_vertex_name(s->data, v, name), csv ? ",\"\r\n" : "");
+        for (int64_t c = 0; c < count; c++) {
+            text_shortest(text, v < columns[c].count ? columns[c].values[v * columns[c].stride] : NAN,
+                          single);
+            fprintf(output.file, "%c%s", csv ? ',' : '\t', text);
+        }
+        fputc('\n', output.file);
+    }
+    if (!talk_interrupted() || s->report.stopped_by == KILN_STOP_CANCELLED) return output_commit(&output);
+    output_abandon(&output);
+    return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no scores were written");
 }
 
 /* ------------------------------------------------------------------------------------------ seeds */

@@ -29,10 +29,15 @@ struct graph_seeds {
 /* 0 or an exit code. sets_most: more are an error. */
 int graph_read_seeds(struct graph_seeds *seeds, const char *path, const kiln_data *data, int64_t sets_most);
 
-/* Opens a file of scores for a line each vertex, separated by *separator: a tab, or in .csv a comma,
- * behind a header of "vertex" and the columns. 0 or an exit code. Names are written so that they do not
- * meet `special`. */
-int graph_open_scores(struct output *output, const char **separator, const char **special, const char *path,
-                      const char *const *columns, int64_t count);
+/* A column of scores: `count` values that lie `stride` apart. */
+struct graph_scores {
+    const char *title;
+    const double *values;
+    int64_t count, stride;
+};
+/* Writes a line for each vertex, its name and the columns (NaN where one ends before), separated by tabs, or
+ * in .csv by commas behind a header; path NULL: nothing. 0 or an exit code. */
+int graph_write_scores(const struct solving *s, const char *path, const struct graph_scores *columns,
+                       int64_t count);
 
 #endif

@@ -309,10 +309,6 @@ const struct solver linear_solver = {
     .put = linear_put,
     .free = free_training,
     .any_start = true};
-
-int verb_train(struct run *run) {
-    return solve_run(run, &linear_solver);
-}
 /* ------------------------------------------------------------------------------ the classes of a target */
 
 static int copy_names(struct training *job) {

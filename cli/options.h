@@ -151,6 +151,7 @@ extern const struct option tool_options[], tool_paths[];
 extern const int tool_option_count, tool_path_count;
 
 struct run;
+struct solver;
 struct verifying;
 struct result;
 /* The kinds of exchange between several GPUs in a pass, for kiln explain --gpus (scaling.c). */
@@ -170,7 +171,8 @@ struct verb {
     const char *description; /* paragraphs, separated by an empty line */
     const char *examples;    /* lines */
     int (*run)(struct run *run);
-    unsigned kinds; /* VERB_BITs: the options that it takes */
+    const struct solver *solver; /* of a verb whose run is solve_run */
+    unsigned kinds;              /* VERB_BITs: the options that it takes */
     /* For a verb that is an algorithm. own: its options besides the tool's and the registry's. verify:
      * recomputes what a model claims. */
     const struct option *own;

@@ -301,7 +301,8 @@ void solve_end(struct solving *s) {
     kiln_model_free(s->warm);
 }
 
-int solve_run(struct run *run, const struct solver *solver) {
+static int run_with(struct run *run) {
+    const struct solver *solver = run->verb->solver;
     struct solving s = {.solver = solver};
     int code = run_check_outputs(run);
     if (!code) code = checkpoint_open(run);
@@ -321,5 +322,16 @@ int solve_run(struct run *run, const struct solver *solver) {
         if (over) code = over;
     }
     solve_end(&s);
+    return code;
+}
+
+int solve_run(struct run *run) {
+    const struct solver *solver = run->verb->solver;
+    const struct settings *const given = run->settings;
+    struct settings settings = *given;
+    int code = solver->take ? solver->take(run, &settings) : 0;
+    run->settings = &settings;
+    if (!code) code = run_with(run);
+    run->settings = given;
     return code;
 }

@@ -12,9 +12,11 @@ struct solving;
 
 /* Each int is 0 or an exit code; each function but prepare, solve and keep may be NULL. */
 struct solver {
-    const char *schema;              /* of the JSON object: "kiln.ranking/1" */
-    struct report_words words;       /* what its report's figures are called */
-    size_t bytes;                    /* of its own state, which begins zeroed: solving.state */
+    const char *schema;        /* of the JSON object: "kiln.ranking/1" */
+    struct report_words words; /* what its report's figures are called */
+    size_t bytes;              /* of its own state, which begins zeroed: solving.state */
+    /* Options of its own that set others, in a copy of the settings which the run has. NULL: none. */
+    int (*take)(struct run *run, struct settings *settings);
     int (*begin)(struct solving *s); /* before anything is read: the options */
     int (*check)(struct solving *s); /* the data, once they are read and before a device is chosen */
     kiln_work (*work)(const struct solving *s); /* what is to be done; NULL: the verb's passes and width */
@@ -48,7 +50,7 @@ struct solving {
     const void *own;     /* what the verb's own options set */
 };
 
-int solve_run(struct run *run, const struct solver *solver);
+int solve_run(struct run *run); /* by the solver of its verb */
 /* Its beginning, for explain: takes the options, reads and checks the data. solve_end in any case. */
 int solve_begin(struct solving *s, struct run *run, const struct solver *solver);
 kiln_work solve_work(const struct solving *s);

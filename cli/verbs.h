@@ -15,7 +15,6 @@ struct run;
     "reported, and not kept. The first Ctrl-C stops at the next iteration and keeps what there is; the "     \
     "second stops at once."
 
-int verb_train(struct run *run); /* linreg, logreg, glm, svm */
 int verb_predict(struct run *run);
 int verb_evaluate(struct run *run);
 int verb_statistics(struct run *run);

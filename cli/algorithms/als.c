@@ -112,10 +112,7 @@ static int verify_als(struct run *run, struct verifying *v) {
     return verify_factors(run, v, "objective", &(struct refactored){recompute, again});
 }
 
-static int run_als(struct run *run) {
-    static const struct solver solver = FACTORS_SOLVER(check, solve);
-    return solve_run(run, &solver);
-}
+static const struct solver solver = FACTORS_SOLVER(check, solve);
 
 /* clang-format off */
 static const struct option own[] = {
@@ -140,7 +137,8 @@ const struct verb verb_of_als = {
     "with confidence 1 + alpha |r| (Hu, Koren and Volinsky).\n\n" FACTORS_DATA,
     "kiln als ratings.csv --test-fraction 0.1 -o ratings.kiln\n"
     "kiln als plays.npz --implicit --factors 64 --recommendations best.tsv --top 5",
-    .run = run_als,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,

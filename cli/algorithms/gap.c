@@ -53,18 +53,15 @@ static int verify_gap(struct run *run, struct verifying *v) {
     return verify_factors(run, v, "objective", &(struct refactored){recompute, again});
 }
 
-static int run_gap(struct run *run) {
-    static const struct solver solver = {TOPICS_HOOKS,
-                                         .words.objective = "objective",
-                                         .bytes = sizeof(struct topics),
-                                         .check = topics_check,
-                                         .prepare = topics_prepare,
-                                         .solve = solve,
-                                         .head = put_head,
-                                         .put = put_rest,
-                                         .free = topics_free};
-    return solve_run(run, &solver);
-}
+static const struct solver solver = {TOPICS_HOOKS,
+                                     .words.objective = "objective",
+                                     .bytes = sizeof(struct topics),
+                                     .check = topics_check,
+                                     .prepare = topics_prepare,
+                                     .solve = solve,
+                                     .head = put_head,
+                                     .put = put_rest,
+                                     .free = topics_free};
 
 static const struct option own[] = {TOPICS_OPTIONS};
 
@@ -84,7 +81,8 @@ const struct verb verb_of_gap = {
     "kiln gap docword.kos.txt.gz --topics 20 --test-fraction 0.1 -o kos.kiln\n"
     "kiln gap counts.npz --prior none -k 50 --vocabulary words.txt --words topics.tsv --top 20\n"
     "kiln predict kos.kiln docword.new.txt",
-    .run = run_gap,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,

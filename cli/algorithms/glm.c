@@ -192,7 +192,8 @@ const struct verb verb_of_glm = {
     "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
     "kiln glm data.csv --target y --l1 0.1:100:10 --cv 5\n"
     "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
-    .run = verb_train,
+    .run = solve_run,
+    .solver = &linear_solver,
     .kinds = VERB_BIT(GLM),
     .verify = verify_linear,
     .otherwise = "parameter",

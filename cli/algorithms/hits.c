@@ -5,7 +5,6 @@
 
 #include "graph.h"
 #include "metrics.h"
-#include "output.h"
 #include "solve.h"
 #include "verify.h"
 
@@ -97,28 +96,11 @@ static kiln_status keep(kiln_model *model, const struct solving *s) {
 }
 
 static int write_scores(const struct solving *s) {
-    const struct ranking *job = s->state;
-    const char *path = ((const struct wanted *)s->own)->scores;
-    struct output output;
+    const struct ranking *ranking = s->state;
     const kiln_matrix *A = solving_X(s);
-    const int single = kiln_matrix_type(A) == KILN_F32;
-    const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
-    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
-    const char *separator, *special;
-    if (!path) return 0;
-    const int code =
-        graph_open_scores(&output, &separator, &special, path, (const char *const[]){"hub", "authority"}, 2);
-    if (code) return code;
-    for (int64_t i = 0; i < (rows > cols ? rows : cols) && !ferror(output.file) && !talk_interrupted(); i++) {
-        text_shortest(text, i < rows ? job->hub[i] : NAN, single);
-        output_text(&output, graph_vertex_name(s->data, i, name), special);
-        fprintf(output.file, "%s%s%s", separator, text, separator);
-        text_shortest(text, i < cols ? job->authority[i] : NAN, single);
-        fprintf(output.file, "%s\n", text);
-    }
-    if (!talk_interrupted() || s->report.stopped_by == KILN_STOP_CANCELLED) return output_commit(&output);
-    output_abandon(&output);
-    return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no scores were written");
+    const struct graph_scores columns[] = {{"hub", ranking->hub, kiln_matrix_rows(A), 1},
+                                           {"authority", ranking->authority, kiln_matrix_cols(A), 1}};
+    return graph_write_scores(s, ((const struct wanted *)s->own)->scores, columns, 2);
 }
 
 static void put_vertex(struct result *row, const void *of, int64_t i) {
@@ -193,22 +175,19 @@ static int verify_hits(struct run *run, struct verifying *v) {
 }
 /* ---------------------------------------------------------------------------------------- the verb */
 
-static int run_hits(struct run *run) {
-    static const struct solver solver = {.schema = "kiln.ranking/1",
-                                         .words.objective = "eigenvalue",
-                                         .words.ranks = true,
-                                         .bytes = sizeof(struct ranking),
-                                         .check = graph_check_format,
-                                         .prepare = prepare,
-                                         .solve = solve,
-                                         .finish = finish,
-                                         .keep = keep,
-                                         .write = write_scores,
-                                         .head = put_head,
-                                         .put = put_rest,
-                                         .free = free_ranking};
-    return solve_run(run, &solver);
-}
+static const struct solver solver = {.schema = "kiln.ranking/1",
+                                     .words.objective = "eigenvalue",
+                                     .words.ranks = true,
+                                     .bytes = sizeof(struct ranking),
+                                     .check = graph_check_format,
+                                     .prepare = prepare,
+                                     .solve = solve,
+                                     .finish = finish,
+                                     .keep = keep,
+                                     .write = write_scores,
+                                     .head = put_head,
+                                     .put = put_rest,
+                                     .free = free_ranking};
 
 /* clang-format off */
 static const struct option own[] = {
@@ -240,7 +219,8 @@ const struct verb verb_of_hits = {
     "are equally strong the result depends on the start and is not unique.",
     "kiln hits wiki-Vote.txt.gz --top 5\n"
     "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
-    .run = run_hits,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(PASSES) | VERB_BIT(LINKS),
     .own = own,
     .own_count = sizeof own / sizeof *own,

@@ -292,7 +292,8 @@ static int verify_kmeans(struct run *run, struct verifying *v) {
 
 /* --init is a way to begin, or else a file; the seed is an option of the tool, which the model is to keep
  * with the others. */
-static int take_options(struct settings *settings) {
+static int take_options(struct run *run, struct settings *settings) {
+    (void)run;
     static const char *const starts[] = {"k-means++", "k-means-parallel", "random"};
     kiln_kmeans_options *options = (void *)settings->algorithm.bytes;
     const struct wanted *wanted = (const void *)settings->own.bytes;
@@ -306,27 +307,19 @@ static int take_options(struct settings *settings) {
                      "--init %s is neither a way to begin nor a file that can be read", wanted->init);
 }
 
-static int run_kmeans(struct run *run) {
-    static const struct solver solver = {.schema = "kiln.clustering/1",
-                                         .words.objective = "inertia",
-                                         .bytes = sizeof(struct clustering),
-                                         .check = check_options,
-                                         .prepare = prepare,
-                                         .solve = solve,
-                                         .finish = finish,
-                                         .keep = keep,
-                                         .write = write_files,
-                                         .head = put_head,
-                                         .put = put_rest,
-                                         .free = free_clustering};
-    struct settings settings = *run->settings;
-    const struct settings *const given = run->settings;
-    int code = take_options(&settings);
-    run->settings = &settings;
-    if (!code) code = solve_run(run, &solver);
-    run->settings = given;
-    return code;
-}
+static const struct solver solver = {.schema = "kiln.clustering/1",
+                                     .words.objective = "inertia",
+                                     .bytes = sizeof(struct clustering),
+                                     .take = take_options,
+                                     .check = check_options,
+                                     .prepare = prepare,
+                                     .solve = solve,
+                                     .finish = finish,
+                                     .keep = keep,
+                                     .write = write_files,
+                                     .head = put_head,
+                                     .put = put_rest,
+                                     .free = free_clustering};
 
 /* clang-format off */
 static const struct option own[] = {
@@ -369,7 +362,8 @@ const struct verb verb_of_kmeans = {
     "kiln kmeans mnist.npy -k 100 --init k-means-parallel --restarts 5 --json\n"
     "kiln kmeans docs.npz -k 20 --spherical --batch 4096 --seed 7\n"
     "kiln predict clusters.kiln new.csv",
-    .run = run_kmeans,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(ROWS) | VERB_BIT(WEIGHS) |
              VERB_BIT(PASSES),
     .own = own,

@@ -111,18 +111,15 @@ static int verify_lda(struct run *run, struct verifying *v) {
     return verify_factors(run, v, "bound", &(struct refactored){recompute, again});
 }
 
-static int run_lda(struct run *run) {
-    static const struct solver solver = {TOPICS_HOOKS,
-                                         .words.objective = "bound",
-                                         .bytes = sizeof(struct state),
-                                         .check = check,
-                                         .prepare = prepare,
-                                         .solve = solve,
-                                         .head = put_head,
-                                         .put = put_rest,
-                                         .free = free_state};
-    return solve_run(run, &solver);
-}
+static const struct solver solver = {TOPICS_HOOKS,
+                                     .words.objective = "bound",
+                                     .bytes = sizeof(struct state),
+                                     .check = check,
+                                     .prepare = prepare,
+                                     .solve = solve,
+                                     .head = put_head,
+                                     .put = put_rest,
+                                     .free = free_state};
 
 /* clang-format off */
 static const struct option own[] = {
@@ -148,7 +145,8 @@ const struct verb verb_of_lda = {
     "kiln lda docword.kos.txt.gz --topics 20 --learn-alpha --test-fraction 0.1 -o kos.kiln\n"
     "kiln lda docword.nytimes.txt.gz -k 100 --online --batch 4096 --max-iterations 2 --type f32\n"
     "kiln predict kos.kiln docword.new.txt",
-    .run = run_lda,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,

@@ -48,6 +48,7 @@ const struct verb verb_of_linreg = {"linreg",
                                     "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
                                     "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
                                     "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
-                                    .run = verb_train,
+                                    .run = solve_run,
+                                    .solver = &linear_solver,
                                     .kinds = VERB_BIT(LINREG),
                                     .verify = verify_linear};

@@ -62,7 +62,8 @@ const struct verb verb_of_logreg = {
     "kiln logreg iris.csv --target species --standardize -o iris.kiln\n"
     "kiln logreg a9a.svm.gz --l1 0.1:100:10 --cv 5 --select one-se -o sparse.kiln\n"
     "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
-    .run = verb_train,
+    .run = solve_run,
+    .solver = &linear_solver,
     .kinds = VERB_BIT(LOGREG),
     .verify = verify_linear,
     .otherwise = "balanced"};

@@ -249,28 +249,24 @@ static int verify_mds(struct run *run, struct verifying *v) {
 
 /* ---------------------------------------------------------------------------------------- the verb */
 
-static int run_mds(struct run *run) {
-    static const struct solver solver = {.schema = "kiln.layout/1",
-                                         .words.objective = "stress",
-                                         .bytes = sizeof(struct layout),
-                                         .prepare = prepare,
-                                         .solve = solve,
-                                         .finish = finish,
-                                         .keep = keep,
-                                         .write = write_files,
-                                         .head = put_head,
-                                         .put = put_rest,
-                                         .free = free_layout};
-    const struct wanted *wanted = (const void *)run->settings->own.bytes;
-    struct settings settings = *run->settings;
-    settings.target = wanted->color;
-    const struct settings *const given = run->settings;
-    run->settings = &settings;
+static int take_options(struct run *run, struct settings *settings) {
+    settings->target = ((const struct wanted *)(const void *)settings->own.bytes)->color;
     run->text_targets = true;
-    const int code = solve_run(run, &solver);
-    run->settings = given;
-    return code;
+    return 0;
 }
+
+static const struct solver solver = {.schema = "kiln.layout/1",
+                                     .words.objective = "stress",
+                                     .bytes = sizeof(struct layout),
+                                     .take = take_options,
+                                     .prepare = prepare,
+                                     .solve = solve,
+                                     .finish = finish,
+                                     .keep = keep,
+                                     .write = write_files,
+                                     .head = put_head,
+                                     .put = put_rest,
+                                     .free = free_layout};
 
 /* Passes go over the pairs, half a matrix of them; so that their distances do not count as kept where they
  * are computed anew, many pairs are taken for more passes over fewer. */
@@ -324,7 +320,8 @@ const struct verb verb_of_mds = {
     "values.",
     "kiln mds points.csv --plot layout.svg --color species -o layout.kiln\n"
     "kiln mds distances.csv --dissimilarities --metric ordinal --restarts 10 --coordinates layout.csv",
-    .run = run_mds,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),
     .own = own,
     .own_count = sizeof own / sizeof *own,

@@ -7,7 +7,6 @@
 #include "choose.h"
 #include "graph.h"
 #include "metrics.h"
-#include "output.h"
 #include "plot.h"
 #include "verify.h"
 
@@ -146,29 +145,14 @@ static kiln_status keep(kiln_model *model, const struct solving *s) {
 
 static int write_scores(const struct solving *s) {
     const struct ranking *ranking = s->state;
-    const char *path = ((const struct wanted *)s->own)->scores;
-    struct output output;
-    const int single = kiln_matrix_type(solving_X(s)) == KILN_F32;
-    char name[SHORTEST_ROOM], text[SHORTEST_ROOM], numbered[SETS_MOST][SHORTEST_ROOM];
-    const char *separator, *special, *columns[SETS_MOST];
+    char numbered[SETS_MOST][SHORTEST_ROOM];
+    struct graph_scores columns[SETS_MOST];
     for (int64_t set = 0; set < ranking->sets; set++) {
         snprintf(numbered[set], sizeof numbered[set], "rank%lld", (long long)set + 1);
-        columns[set] = ranking->sets > 1 ? numbered[set] : "rank";
+        columns[set] = (struct graph_scores){ranking->sets > 1 ? numbered[set] : "rank", ranking->rank + set,
+                                             vertices(s), ranking->sets};
     }
-    if (!path) return 0;
-    const int code = graph_open_scores(&output, &separator, &special, path, columns, ranking->sets);
-    if (code) return code;
-    for (int64_t v = 0; v < vertices(s) && !ferror(output.file) && !talk_interrupted(); v++) {
-        output_text(&output, graph_vertex_name(s->data, v, name), special);
-        for (int64_t set = 0; set < ranking->sets; set++) {
-            text_shortest(text, ranking->rank[v * ranking->sets + set], single);
-            fprintf(output.file, "%s%s", separator, text);
-        }
-        fputc('\n', output.file);
-    }
-    if (!talk_interrupted() || s->report.stopped_by == KILN_STOP_CANCELLED) return output_commit(&output);
-    output_abandon(&output);
-    return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no scores were written");
+    return graph_write_scores(s, ((const struct wanted *)s->own)->scores, columns, ranking->sets);
 }
 
 static int descending(const void *a, const void *b) {
@@ -324,23 +308,20 @@ static int explain_pagerank(struct result *result, const struct run *run, const 
 
 /* ---------------------------------------------------------------------------------------- the verb */
 
-static int run_pagerank(struct run *run) {
-    static const struct solver solver = {.schema = "kiln.pagerank/1",
-                                         .words.objective = "error_bound",
-                                         .words.ranks = true,
-                                         .bytes = sizeof(struct ranking),
-                                         .check = check,
-                                         .prepare = prepare,
-                                         .solve = solve,
-                                         .finish = finish,
-                                         .keep = keep,
-                                         .write = write_files,
-                                         .head = put_head,
-                                         .put = put_rest,
-                                         .free = free_ranking,
-                                         .work = work};
-    return solve_run(run, &solver);
-}
+static const struct solver solver = {.schema = "kiln.pagerank/1",
+                                     .words.objective = "error_bound",
+                                     .words.ranks = true,
+                                     .bytes = sizeof(struct ranking),
+                                     .check = check,
+                                     .prepare = prepare,
+                                     .solve = solve,
+                                     .finish = finish,
+                                     .keep = keep,
+                                     .write = write_files,
+                                     .head = put_head,
+                                     .put = put_rest,
+                                     .free = free_ranking,
+                                     .work = work};
 
 /* clang-format off */
 static const struct option own[] = {
@@ -390,7 +371,8 @@ const struct verb verb_of_pagerank = {
     "kiln pagerank web.txt --personalize seeds.txt --damping 0.9\n"
     "kiln pagerank data/flights.csv.gz --source origin --target dest --top 5\n"
     "kiln pagerank more.mtx --unweighted --warm-start web.kiln -o more.kiln",
-    .run = run_pagerank,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,

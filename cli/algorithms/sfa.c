@@ -58,10 +58,7 @@ static int verify_sfa(struct run *run, struct verifying *v) {
     return verify_factors(run, v, "objective", &(struct refactored){recompute, again});
 }
 
-static int run_sfa(struct run *run) {
-    static const struct solver solver = FACTORS_SOLVER(check, solve);
-    return solve_run(run, &solver);
-}
+static const struct solver solver = FACTORS_SOLVER(check, solve);
 
 static const struct option own[] = {FACTORS_OPTIONS};
 
@@ -78,7 +75,8 @@ const struct verb verb_of_sfa = {
     "penalty never rises.\n\n" FACTORS_DATA,
     "kiln sfa ratings.csv --factors 32 --test-fraction 0.1 -o ratings.kiln\n"
     "kiln recommend ratings.kiln --user 196",
-    .run = run_sfa,
+    .run = solve_run,
+    .solver = &solver,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,

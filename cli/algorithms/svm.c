@@ -78,7 +78,8 @@ const struct verb verb_of_svm = {
     "its optimum.\n\n" DATA_FORMATS "\n\n" TRAINING_SUMMARY,
     "kiln svm a9a.svm.gz --C 1 -o a9a.kiln\n"
     "kiln svm houses.csv --target price --regression --epsilon 0.1 --standardize",
-    .run = verb_train,
+    .run = solve_run,
+    .solver = &linear_solver,
     .kinds = VERB_BIT(SVM),
     .verify = verify_linear,
     .otherwise = "balanced"};
