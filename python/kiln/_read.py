@@ -193,7 +193,7 @@ def _files(source: Any) -> list[Any]:
 
 
 def _share(source: Any, format: str | None, part: tuple[int, int] | None) -> Any:
-    """Of the processes that have joined, this one's files and part of their rows."""
+    """This one's files of the processes that have joined, and part of their rows."""
     here = current()
     if here is None:
         raise ArgumentError("parts=True is this process's share of what kiln.distributed.join() has brought "

@@ -41,7 +41,7 @@ static int receive_bytes(void *of, int from, void *bytes, int64_t count) {
     return calls->receive(calls->user, from, bytes, count);
 }
 
-/* Of a pair the first sends first, so that a send may wait for its receive. */
+/* The first of a pair sends first, so that a send may wait for its receive. */
 static int exchange_with(const kiln_transport *calls, int other, const struct ki_exchange *with) {
     for (int turn = 0; turn < 2; turn++) {
         const bool sends = (calls->rank < other) == (turn == 0);
