@@ -220,6 +220,21 @@ struct update {
     wide mass[K], change[K];
 };
 
+DEVICE_FN struct update new_update(__global real *P, __global const real *factor,
+                                   __global const real *teleport, __global const real *dangling, int k,
+                                   int first, int teleport_cols, int dangling_cols) {
+    struct update u;
+    u.P = P;
+    u.factor = factor;
+    u.teleport = teleport;
+    u.dangling = dangling;
+    u.k = k;
+    u.first = first;
+    u.teleport_cols = teleport_cols;
+    u.dangling_cols = dangling_cols;
+    return u;
+}
+
 /* Holds what a row's update reads, apart from it so that several rows' loads can be under way at once. */
 struct former {
     real factor, P[K];
@@ -442,6 +457,15 @@ DEVICE_FN void add_share(__global wide *part, index_t share, __global const int 
     if (head_row >= 0 && !ended) part[share] = head + before;
     if (lane == TEAM - 1) part[shares + share] = all;
 }
+
+/* Each team adds up its shares of all. */
+DEVICE_FN void add_shares(__global wide *part, __global const int *item, __global const real *weight,
+                          __global const real *C, int k, int first, index_t shares, LOCAL_PTR wide *open,
+                          LOCAL_PTR int *closed) {
+    for (index_t share = (index_t)(get_global_id(0) / TEAM); share < shares;
+         share += (index_t)(get_global_size(0) / TEAM))
+        add_share(part, share, item, weight, C, k, first, shares, open, closed);
+}
 #endif
 
 #ifdef CLOSE
@@ -503,27 +527,16 @@ DEVICE_FN void close_rows(struct update *u, __global const wide *part, __global 
 #endif
 
 __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
-#if defined(SHARES) && !defined(SHUFFLES)
-    LOCAL wide open[BS];
+#ifdef SHARES
+    LOCAL wide open[BS]; /* gone from the machine code where threads exchange registers */
     LOCAL int closed[BS];
-#elif defined(SHARES)
-    LOCAL_PTR wide *const open = 0; /* threads exchange registers */
-    LOCAL_PTR int *const closed = 0;
 #endif
 #ifdef ROWS
     LOCAL wide scratch[BS * K];
 #endif
 #ifdef UPDATES
     LOCAL wide shared[BS];
-    struct update u;
-    u.P = P;
-    u.factor = factor;
-    u.teleport = teleport;
-    u.dangling = dangling;
-    u.k = k;
-    u.first = first;
-    u.teleport_cols = teleport_cols;
-    u.dangling_cols = dangling_cols;
+    struct update u = new_update(P, factor, teleport, dangling, k, first, teleport_cols, dangling_cols);
     u.away = (real)(1 - damping);
     u.along = (real)damping;
     u.uniform = (real)(1 / (wide)all);
@@ -539,9 +552,7 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
     __global wide *const own = space;
 #endif
 #ifdef SHARES
-    for (index_t share = (index_t)(get_global_id(0) / TEAM); share < (index_t)shares;
-         share += (index_t)(get_global_size(0) / TEAM))
-        add_share(part, share, item, item_weight, C, k, first, (index_t)shares, open, closed);
+    add_shares(part, item, item_weight, C, k, first, (index_t)shares, open, closed);
 #ifdef TOGETHER
     meet(met, ++meetings);
 #endif
