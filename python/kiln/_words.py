@@ -9,7 +9,7 @@ import threading
 import warnings
 from typing import Iterator, Mapping
 
-# Of this thread: .names, the parameters of the estimator or function that it is in, by the library's fields;
+# This thread has: .names, the parameters of the estimator or function that it is in, by the library's fields;
 # .table, the name of the file that a table in memory was; .reader, who reads it, one of _READERS
 _said = threading.local()
 

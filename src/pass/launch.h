@@ -121,7 +121,7 @@ kiln_status ki_chain_gpu_composed(const struct ki_chain *chain);
 
 kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *plan);
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *plan);
-/* Of an X that keeps categories as codes, which has no plans to choose from. */
+/* X keeps categories as codes, and has no plans to choose from. */
 kiln_status ki_chain_gpu_codes(const struct ki_chain *chain);
 /* Lists the kernels of a chain's pass, as far as its shape tells; again: an earlier pass has scattered into
  * w. Of its operands only X is looked at, and which of the others there are. */

@@ -28,7 +28,7 @@ struct ki_code_column {
     void *codes;           /* of each row, `levels`: none. On a CPU, else NULL */
 };
 
-/* Of the words' beginning: a row a category, the narrowest first, then D places. */
+/* The words begin so: a row a category, the narrowest first, then D places. */
 enum ki_code_word {
     KI_CODE_AT, /* in units of 16 bytes */
     KI_CODE_BYTES,
