@@ -245,7 +245,7 @@ static bool over_budget(struct run *run, const kiln_device_statistics *s, int64_
     return run->held > budget + budget / OVER;
 }
 
-/* Of a run that has held too much: the error of --strict, else a warning's words. */
+/* A run has held too much: this is the error of --strict, else a warning's words. */
 static kiln_error held_too_much(char *message, size_t room, const struct run *run) {
     const bool cpu = bounds_process(run), mapped = run->settings->map;
     snprintf(message, room, "%s held %s, more than 5 %% over the budget of %s",

@@ -278,7 +278,7 @@ def test_torchrun(before, tmp_path):
 
 @pytest.fixture(scope="module")
 def client():
-    """Of two workers, each a process of one thread."""
+    """There are two workers, each a process of one thread."""
     distributed = pytest.importorskip("distributed")
     pytest.importorskip("dask.array")
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
