@@ -131,7 +131,14 @@ class Joined:
             self._check(lib.kiln_processes_rest(self._handle))
         else:
             self._check(lib.kiln_processes_serve(self._handle))
-        return raised(self.spread(_sendable(outcome)), outcome if self.rank == 0 else None)
+        told = self.spread(_sendable(outcome))
+        outcome = outcome if self.rank == 0 else told
+        try:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+        finally:
+            del outcome, told  # an exception that its own traceback kept would keep X
 
     # ------------------------------------------------------------------------------------------- fitting
 
@@ -264,15 +271,6 @@ def _sendable(what: Any) -> Any:
         return DeviceError(str(what) if isinstance(what, BaseException) else
                            f"the fitted model cannot be sent to other processes: {error}")
     return what
-
-
-def raised(outcome: Any, own: Any) -> Any:
-    """outcome; an exception is raised, `own` in its place where it is this process's."""
-    if isinstance(own, BaseException):
-        raise own
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
 
 
 class _Calls:

@@ -73,6 +73,7 @@ def run(count, program, fails=(), seconds=300):
     finally:
         for one in running:
             one.kill()
-    for rank, (one, (_, errors)) in enumerate(zip(running, told)):
-        assert (one.returncode != 0) == (rank in fails), (rank, one.returncode, errors)
+    ended = {rank for rank, one in enumerate(running) if one.returncode != 0}
+    assert ended == set(fails), "\n".join(f"process {rank}: exit code {one.returncode}\n{errors}" for
+                                          rank, (one, (_, errors)) in enumerate(zip(running, told)))
     return [out for out, _ in told]

@@ -94,6 +94,16 @@ done:
     return status;
 }
 
+/* The others learn what need not be kept any longer: a number that is free is taken again below. */
+static kiln_status drop_first(struct kiln_processes *p) {
+    struct ki_order order = {.kind = KI_ORDER_REST};
+    kiln_status status;
+    TRY(ki_leads(p) ? ki_order_send(p, &order) : ki_processes_serve(p));
+    if (p->ended) status = ki_fail(KILN_ERR_DEVICE_LOST, "process 1 has left");
+done:
+    return status;
+}
+
 static kiln_status begin_rows(kiln_matrix **here, int *number, struct kiln_processes *p,
                               const kiln_memory *mine) {
     kiln_status status;
@@ -113,6 +123,7 @@ kiln_status kiln_processes_unite(kiln_matrix **X, kiln_processes *processes, con
     kiln_status status, outcome;
     TRY(check("kiln_processes_unite", p));
     if (!X || !mine) return ki_fail(KILN_ERR_ARGUMENT, "kiln_processes_unite: an argument is NULL");
+    TRY(drop_first(p));
     const size_t bytes = FACTS * (size_t)p->transport.count * sizeof *facts;
     facts = ki_alloc(bytes);
     outcome = facts ? begin_rows(&here, &number, p, mine) : ki_fail_nomem(bytes, "the rows of processes");

@@ -83,9 +83,9 @@ static void unite(kiln_processes *p, kiln_device *device, int64_t columns, int *
     CHECK((kiln_processes_unite(&X, p, &mine) != KILN_OK) == fails);
     CHECK((X != NULL) == (!fails && mesh.rank == 0));
     if (X) check_product(device, X);
-    kiln_matrix_free(X);
     if (mesh.rank == 0) CHECK(kiln_processes_rest(p) == KILN_OK);
     if (mesh.rank > 0) CHECK(kiln_processes_serve(p) == KILN_OK);
+    kiln_matrix_free(X); /* which the others learn of at the next order: its number is taken again then */
 }
 
 static void check_bytes(kiln_processes *p) {
@@ -165,13 +165,13 @@ static void work(int whose) {
     }
     check_refusals(p);
     unite(p, device, COLUMNS, &released, 0);
-    CHECK(released == 1);
+    CHECK(released == (mesh.rank == 0)); /* the others learn it with the next order */
     unite(p, device, COLUMNS - (mesh.rank == whose && mesh.count > 1), &released,
           mesh.count > 1 && whose >= 0);
     unite(p, device, COLUMNS, &released, 0);
-    CHECK(released == 3);
+    CHECK(released == 2 + (mesh.rank == 0));
     unite(p, device, mesh.rank == whose ? -1 : COLUMNS, &released, whose >= 0);
-    CHECK(released == 4);
+    CHECK(released == 4 - (mesh.rank > 0 && whose < 0));
     check_bytes(p);
     if (mesh.count > 1 && whose >= 0) check_lost(p, whose);
     kiln_device_close(device);
