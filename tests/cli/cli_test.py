@@ -831,7 +831,7 @@ class Machine(Case):
             # a verb without --map, whose hints know that
             error = as_json(*case, "--device", "cpu", code=code)["error"]
             self.assertEqual("--map" in error["hint"], code == 2)
-        self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, pagerank, als, lda, gap, "
+        self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, pagerank, als, sfa, lda, gap, "
                       "kmeans, svd, pca, predict, evaluate", error["hint"])
         data, targets = self.path("budget.npz"), self.path("budget.npy")  # which helps
         kiln("convert", FLIGHTS, data, "--target", "arr_delay", "--targets-to", targets)
