@@ -165,7 +165,7 @@ class Device:
         return fields(counted[0])
 
     def check_memory(self) -> None:
-        """Of a strict device: raises OutOfMemoryError where more than 5 % over its budget was held."""
+        """Raises OutOfMemoryError on a strict device where more than 5 % over its budget was held."""
         held = self.statistics()["memory_peak"] if self._strict else 0
         if self._strict and self.name.startswith("cpu"):
             held = max(held, _process_peak())

@@ -16,7 +16,7 @@ from ._functions import multiply
 
 
 class Sums:
-    """Of the rows so far, in float64: n_features (n_features + n_targets + 1) numbers."""
+    """What the rows so far come to, in float64: n_features (n_features + n_targets + 1) numbers."""
 
     def __init__(self, features: int, targets: int, centred: bool) -> None:
         self.centred, self.weight = centred, 0.0
