@@ -40,10 +40,11 @@ static void list(struct problem_list *list) {
                     (kind != KILN_LOSS_SOFTMAX && !(variants[t] & WITH_CERTAIN)))
                     add(list, p, (kiln_loss_kind)kind, t);
         p.flags = variants[0];
-        if (format == KILN_CSR && !list->thin) {
-            p.pattern = PATTERN_CODES;
+        if (!list->thin) {
+            const enum pattern usual = p.pattern;
+            p.pattern = format == KILN_CSR ? PATTERN_CODES : PATTERN_NARROW;
             loss_each_model(list, p, list->thin);
-            p.pattern = PATTERN_UNIFORM;
+            p.pattern = usual;
         }
         if (!list->thin || format == KILN_DENSE) loss_each_model(list, p, list->thin);
         for (int c = 1; c < (int)(sizeof columns / sizeof *columns); c += list->thin ? 2 : 1)
