@@ -292,6 +292,13 @@ static bool lacks_a_dash(struct parser *parser, const char *word) {
     return !hint(parser->problem, "did you mean -%.*s?", (int)length + 1, word);
 }
 
+/* A letter that other verbs have for options of their own. */
+static bool refuse_letter(struct parser *parser, char letter) {
+    complain(parser->problem, "%s does not take -%c", parser->command->verb->name, letter);
+    help_hint(parser);
+    return false;
+}
+
 static bool parse_letters(struct parser *parser, int argc, char **argv, int *i) {
     if (lacks_a_dash(parser, argv[*i])) return false;
     for (const char *at = argv[*i] + 1; *at; at++) {
@@ -301,6 +308,10 @@ static bool parse_letters(struct parser *parser, int argc, char **argv, int *i) 
             help_hint(parser);
             return false;
         }
+        const struct command *command = parser->command;
+        const bool explain = command->verb && (command->verb->kinds & VERB_BIT(EXPLAIN));
+        if (command->verb && !explain && !option_for(command, option->name))
+            return refuse_letter(parser, *at);
         bool flag = option->kind == OPTION_FLAG;
         if (!take_value(parser, option, !flag && at[1] ? at + 1 : NULL, argc, argv, i)) return false;
         if (!flag) return true;

@@ -18,9 +18,9 @@ static const struct wanted *wanted_of(const struct settings *settings) {
     return (const void *)settings->own.bytes;
 }
 
-/* Returns whether the parameter is to be found by maximum likelihood where it is not given. */
+/* Returns whether the family has a parameter that is not given: it is found by maximum likelihood. */
 static bool is_estimated(const kiln_loss *loss) {
-    return loss->parameter == 0 && (loss->family == KILN_NEGATIVE_BINOMIAL || loss->family == KILN_BETA);
+    return loss->parameter == 0 && kiln_family_describe(loss->family)->parameter.option;
 }
 
 /* Each family has its parameter, and no other has it. */
@@ -35,12 +35,8 @@ static int check_parameter(kiln_loss *loss, const struct wanted *wanted) {
             snprintf(hint, sizeof hint, "it belongs to --family %s", family->name);
             return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "--%s has no meaning here", parameter->option);
         }
-        if ((int)loss->family != i) continue;
+        if ((int)loss->family != i || value == 0) continue;
         snprintf(hint, sizeof hint, "--%s %s, %s", parameter->option, parameter->letter, parameter->wanted);
-        if (value == 0 && is_estimated(loss)) continue;
-        if (value == 0)
-            return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "--family %s needs its parameter",
-                             family->name);
         if (!(value > parameter->above) || value == parameter->other_than)
             return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "--%s is %g", parameter->option, value);
         loss->parameter = value;
@@ -155,16 +151,16 @@ static const struct option own[] = {
 
 /* The option of a family's parameter. */
 static bool option_of_family(struct option *option, int number) {
-    static char helps[FAMILIES_MOST][160];
+    static char helps[FAMILIES_MOST][200];
     const kiln_family_info *family = kiln_family_describe((kiln_family)(number + 1));
     *option = (struct option){.name = NULL};
     if (!family || number + 1 >= FAMILIES_MOST) return false;
     const kiln_family_parameter *parameter = &family->parameter;
     if (!parameter->option) return true;
-    const kiln_loss loss = {.family = (kiln_family)(number + 1)};
-    snprintf(helps[number], sizeof helps[0], "With --family %s: %s, %s %s%s.", family->name,
+    snprintf(helps[number], sizeof helps[0],
+             "With --family %s: %s, %s %s; without it found by maximum likelihood%s.", family->name,
              parameter->meaning, parameter->letter, parameter->wanted,
-             is_estimated(&loss) ? "; without it found by maximum likelihood" : "");
+             number + 1 == KILN_TWEEDIE ? ", between 1 and 2" : "");
     *option =
         (struct option){.name = parameter->option,
                         .kind = parameter->above == 0 ? OPTION_POSITIVE : OPTION_REAL,

@@ -55,10 +55,10 @@ typedef struct kiln_inference_options {
  *   "dispersion"          1 for Poisson, binomial, negative binomial and beta; else pearson / (n - p), NaN if
  *                         n = p
  *   "log_likelihood"      with all constants, at that dispersion; of the Gaussian with the identity link at
- *                         deviance / n, which makes it largest; NaN for Tweedie. This is statsmodels' llf.
+ *                         deviance / n, which makes it largest; NaN of Tweedie's p > 2. statsmodels' llf.
  *   "aic", "bic"          as R counts: -2 log-likelihood + (2 or log n) (parameters, with the dispersion
  *                         where it is estimated), which is put at deviance / weights for gamma and inverse
- *                         Gaussian
+ *                         Gaussian and Tweedie
  *   "aic_of_means", "bic_of_means"   -2 log_likelihood + (2 or log n) p: statsmodels' aic and bic_llf
  *   "bic_of_deviance"     deviance - (n - p) log n: statsmodels' bic_deviance
  *   "groups"              G; of KILN_ERRORS_CLUSTER alone
@@ -121,13 +121,13 @@ KILN_API kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference
                                             const kiln_matrix *X, const kiln_matrix *offset, double level);
 
 /* The parameter with which kiln_glm, with these options, reaches the largest likelihood: the negative
- * binomial's alpha, or beta's precision. options->parameter is a start, 0: none is known. Its logarithm is
- * where the likelihood's derivative is 0 at the means of the fit, found between two signs of that by the
- * Illinois method, each fit beginning where the last one ended (Venables and Ripley, Modern Applied
- * Statistics with S, 4th ed. 2002, glm.nb, alternate the two instead). It has 10 digits in f64, where the
- * means have them, and about 6 in f32 at the default tolerance. Cost: 8 to 15 fits. Errors: those of
- * kiln_glm; ERR_UNSUPPORTED (another family); ERR_DATA (none between 1e-7 and 1e7 is best: targets that vary
- * no more than Poisson's, for instance; a fit that does not converge; 100 fits are not enough). */
+ * binomial's alpha, beta's precision, or Tweedie's power p between 1.01 and 1.99 with its best dispersion
+ * (Dunn and Smyth, Stat. Comput. 15, 2005). options->parameter: a start, 0: none. The derivative at
+ * the means is 0 there, found between two signs of that by the Illinois method, each fit beginning where the
+ * last one ended (Venables and Ripley's glm.nb, 2002, alternates instead). It has 9 digits in f64, where the
+ * means have them, about 6 in f32. Cost: 8 to 15 fits, of Tweedie some 10 us a row beside each. Errors: those
+ * of kiln_glm; ERR_UNSUPPORTED (another family); ERR_DATA (none there, or between 1e-7 and 1e7, is
+ * best: targets that vary no more than Poisson's, for instance; a fit without convergence; 100 fits). */
 KILN_API kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kiln_matrix *y,
                                        const kiln_glm_options *options);
 

@@ -92,7 +92,7 @@ link | str | "default", "identity", "log", "logit", "probit", "cloglog", "cauchi
     "inverse-squared" or "power".
 TweedieRegressor.link | str | "identity", "log", or "auto", which is "identity" for power 0 and below.
 parameter | float or "estimate" | What the family has beside its mean: Tweedie's power, the negative
-    binomial's alpha, beta's precision; "estimate": of the latter two the most likely.
+    binomial's alpha, beta's precision; "estimate": the most likely one.
 GeneralizedLinearRegressorCV.parameter | float | What the family has beside its mean: Tweedie's power, the
     negative binomial's alpha, beta's precision.
 link_power | float | The exponent of the link "power".

@@ -433,8 +433,8 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     family's unit deviance, as scikit-learn's regressors do; l1_ratio=1 is the lasso of each family.
     family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie"
     (parameter: the power of its variance), "negative-binomial" (parameter: alpha), "beta"
-    (y in (0, 1), parameter: the precision); parameter="estimate" finds alpha or the precision by maximum
-    likelihood, and leaves it in parameter_; link: "default", "identity", "log", "logit", "power"
+    (y in (0, 1), parameter: the precision); parameter="estimate" finds it by maximum likelihood, the
+    power between 1 and 2, and leaves it in parameter_; link: "default", "identity", "log", "logit", "power"
     (link_power), ... standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha
     must be 0. standardize: the penalty is of the coefficients of
     columns scaled to unit variance.
@@ -472,7 +472,7 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     def _distribution(self) -> tuple[str, str, float, float]:
         """Family, link, and the parameters of both."""
         parameter = self.parameter_ if self.parameter == "estimate" else self.parameter
-        wanted = {"negative-binomial": "alpha", "beta": "precision"}.get(self.family)
+        wanted = {"tweedie": "power", "negative-binomial": "alpha", "beta": "precision"}.get(self.family)
         if wanted and parameter == 0:
             raise ArgumentError(f"family={self.family!r} needs parameter=, which is its {wanted}: a number "
                                 "above 0, or 'estimate', which finds it")

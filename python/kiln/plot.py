@@ -144,6 +144,42 @@ def _shown(model: Any) -> list[tuple[int, Any]]:
     return named[1:] if len(named) == 2 else named
 
 
+_RESIDUALS = {"response": "y - mean", "pearson": "Pearson residual", "deviance": "deviance residual",
+              "standardized": "standardised residual"}
+
+
+def residuals(result: Any, kind: str = "deviance", ax: Any = None) -> Any:
+    """A residual of each row by its mean: of model.inference(X, y), the kind "response",
+    "pearson", "deviance" or "standardized"."""
+    ax, rows = _axes(ax), result.residuals()
+    if kind not in _RESIDUALS:
+        raise ValueError(f"kind must be one of {list(_RESIDUALS)}, got {kind!r}")
+    ax.scatter(rows["mean"], rows[kind], s=8)
+    ax.axhline(0, color="grey", linewidth=1)
+    ax.set(xlabel="mean", ylabel=_RESIDUALS[kind])
+    return ax
+
+
+def influence(result: Any, ax: Any = None) -> Any:
+    """The standardised residual of each row by its leverage, of model.inference(X, y), with the lines at
+    which Cook's distance is 1/2 and 1; the rows of the five largest distances have their numbers, from 0."""
+    ax, rows = _axes(ax), result.residuals()
+    leverage, residual, cook = rows["leverage"], rows["standardized"], rows["cooks_distance"]
+    ax.scatter(leverage, residual, s=8)
+    most = np.nanmax(np.abs(residual))
+    along = np.linspace(1e-3, min(1.05 * leverage.max(), 0.999), 200)
+    for distance, style in ((0.5, "--"), (1.0, "-")):
+        line = np.sqrt(distance * result.figures["parameters"] * (1 - along) / along)
+        for side in (1, -1):
+            ax.plot(along, side * line, color="grey", linewidth=1, linestyle=style,
+                    label=f"Cook's distance {distance:g}" if side > 0 else None)
+    for row in np.argsort(-np.nan_to_num(cook))[:5]:
+        ax.annotate(str(row), (leverage[row], residual[row]), fontsize="small")
+    ax.set(xlabel="leverage", ylabel="standardised residual", ylim=(-1.2 * most, 1.2 * most))
+    ax.legend()
+    return ax
+
+
 def scatter(model: Any, color: Any = None, ax: Any = None) -> Any:
     """The first two dimensions of a layout (kiln.MDS), coloured by a class or a number for each point."""
     ax = _axes(ax)

@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from scipy import sparse, special, stats
+from scipy import optimize, sparse, special, stats
 
 import kiln
 from kiln._library import lib
@@ -427,6 +427,63 @@ def test_estimated_parameters():
     assert even.parameter_ == known
 
 
+def tweedie_density(y, mu, phi, power):
+    """The logarithm, by the series' terms one by one."""
+    one, two = power - 1, 2 - power
+    found = -(y / (one * mu**one) + mu**two / two) / phi
+    for i in np.flatnonzero(y > 0):
+        a, phi_i = two / one, phi[i]
+        most = y[i]**two / (two * phi_i)
+        j = np.arange(1, 3 * most + 400 * (1 + 1 / a))
+        terms = (j * (a * np.log(y[i] / (one * phi_i)) - np.log(two * phi_i)) - special.gammaln(j + 1)
+                 - special.gammaln(a * j))
+        found[i] += special.logsumexp(terms) - np.log(y[i])
+    return found
+
+
+@pytest.mark.parametrize("power, phi, weights", [(1.5, 1.0, None), (1.2, 0.7, WEIGHTS), (1.7, 0.8, WEIGHTS),
+                                                 (1.6, 0.005, None)])
+def test_tweedie(power, phi, weights):
+    """Likelihoods, R's criterion and the most likely power, for sums of few and of many amounts."""
+    w, draw = np.ones(M) if weights is None else weights, np.random.default_rng(7)
+    counts = draw.poisson(MU**(2 - power) / (phi / w * (2 - power)))
+    y = np.where(counts > 0, draw.gamma(np.maximum(counts, 1) * (2 - power) / (power - 1),
+                                        phi / w * (power - 1) * MU**(power - 1)), 0.0)
+    model = kiln.GeneralizedLinearRegressor("tweedie", parameter="estimate", tol=1e-13, device="cpu")
+    result, found = model.fit(X, y, weights).inference(X, y, weights), model.parameter_
+    their = sm.GLM(y, E, family=F.Tweedie(var_power=found), var_weights=weights).fit(tol=1e-14, maxiter=300)
+    near(result.bse, their.bse)
+    near(result.llf, tweedie_density(y, their.mu, their.scale / w, found).sum())
+    spread = np.full(M, their.deviance / w.sum())
+    near(result.aic, 12 - 2 * (w * tweedie_density(y, their.mu, spread, found)).sum())
+    near(result.bic, result.aic + (np.log(M) - 2) * 6)
+
+    def profile(at):
+        mu = kiln.GeneralizedLinearRegressor("tweedie", parameter=at, tol=1e-13,
+                                             device="cpu").fit(X, y, weights).predict(X)
+        return -optimize.minimize_scalar(lambda t: -tweedie_density(y, mu, np.exp(t) / w, at).sum(),
+                                         bounds=np.log(their.scale) + np.array([-1, 1]), method="bounded",
+                                         options={"xatol": 1e-9}).fun
+
+    step = 1e-3 * (found - 1) * (2 - found)
+    low, here, high = profile(found - step), profile(found), profile(found + step)
+    assert low < here > high
+    assert abs(high - low) / 2 < 0.01 * (2 * here - low - high)  # the vertex is within 0.01 steps
+
+
+def test_tweedie_powers_that_are_none():
+    model = kiln.GeneralizedLinearRegressor("tweedie", parameter="estimate", device="cpu")
+    with pytest.raises(kiln.DataError, match="rises as far as the parameter goes, to 1.99"):
+        model.fit(X, CASES["gamma"][2])
+    with pytest.raises(kiln.DataError):
+        model.fit(X, np.zeros(M))
+    with pytest.raises(kiln.ArgumentError, match='power .* is 0.*"estimate"'):
+        kiln.GeneralizedLinearRegressor("tweedie").fit(X, CASES["gamma"][2])
+    above = kiln.GeneralizedLinearRegressor("tweedie", parameter=2.5, device="cpu").fit(X, CASES["gamma"][2])
+    result = above.inference(X, CASES["gamma"][2])
+    assert np.isnan([result.llf, result.aic]).all() and np.isfinite(result.bse).all()
+
+
 def test_estimates_are_of_the_problem_that_is_fitted():
     """With a penalty of scaled columns, too: the derivative at the fit's own means is 0 there."""
     y = CASES["negative-binomial"][2]
@@ -532,6 +589,15 @@ def test_an_estimated_parameter_is_told(tool, tmp_path):
     done = subprocess.run([tool, "glm", "n.csv", "--target", "y", "--family", "negative-binomial", "--device",
                            "cpu", "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert re.search(r"^alpha [0-9.]+, by maximum likelihood$", done.stdout, re.M), done.stdout
+    y = np.where(SUCCESS > 0, CASES["gamma"][2], 0)
+    np.savetxt(tmp_path / "t.csv", np.c_[X, y], delimiter=",", header="a,b,c,d,y", comments="")
+    done = subprocess.run([tool, "glm", "t.csv", "--target", "y", "--family", "tweedie", "--device", "cpu",
+                           "--quiet", "-o", "t.kiln"], cwd=tmp_path, capture_output=True, text=True,
+                          check=True)
+    told = re.search(r"^variance-power ([0-9.]+), by maximum likelihood$", done.stdout, re.M)
+    model = kiln.GeneralizedLinearRegressor("tweedie", parameter="estimate", device="cpu").fit(X, y)
+    near(float(told[1]), model.parameter_, 1e-5)
+    near(kiln.load(tmp_path / "t.kiln").parameter, model.parameter_, 1e-6)
 
 
 def test_tool_refuses_what_a_file_does_not_say(tool, tmp_path):

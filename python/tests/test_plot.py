@@ -33,6 +33,25 @@ def test_pictures(flowers, tmp_path):
     assert sum(bar.get_height() for bar in plot.cluster_sizes(clusters).patches) == len(X)
 
 
+def test_rows_of_a_linear_model():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(60, 2)), [[9.0, 9.0]]]
+    y = np.r_[X[:60] @ [1.0, -1.0] + rng.normal(size=60), 12.0]
+    result = kiln.LinearRegression(device="cpu").fit(X, y).inference(X, y)
+    rows = result.residuals()
+    for kind in ("response", "pearson", "deviance", "standardized"):
+        points = plot.residuals(result, kind).collections[0].get_offsets()
+        np.testing.assert_array_equal(points, np.c_[rows["mean"], rows[kind]])
+    with pytest.raises(ValueError, match="kind must be one of"):
+        plot.residuals(result, "leverage")
+    ax = plot.influence(result)
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), np.c_[rows["leverage"],
+                                                                         rows["standardized"]])
+    assert ax.texts[0].get_text() == "60" == str(np.argmax(rows["cooks_distance"]))
+    leverage, residual = ax.lines[2].get_data()  # where Cook's distance is 1
+    np.testing.assert_allclose(residual**2 * leverage / (1 - leverage) / 3, 1)
+
+
 def test_two_classes():
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)

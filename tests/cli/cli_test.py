@@ -243,6 +243,7 @@ class Usage(Case):
             for part in refused:
                 self.assertNotIn(part, words, verb)
         self.assertIn("version does not take --seed", kiln("version", "--seed", 7, code=2)[1])
+        self.assertIn("als does not take -k\n", kiln("als", "ratings.csv", "-k", 8, code=2)[1])
         kiln("devices", "--memory", "1.5G", "--threads", 1)
 
     def test_a_dash_is_missing(self):

@@ -490,9 +490,10 @@ class Generalised(Models):
                       "--standard-errors", *CPU)
         self.assertIn("std. error", out)
 
-    def test_parameters_are_needed(self):
+    def test_parameters_that_are_none(self):
         train = "glm", self.path("count.csv"), "--target", "y", "--family"
-        self.assertIn("needs its parameter", kiln(*train, "tweedie", *CPU, code=2)[1])
+        error = kiln(*train, "tweedie", "--variance-power", 2, *CPU, code=2)[1]
+        self.assertIn("--variance-power is 2", error)
         kiln("glm", self.path("count.csv"), "--target", "y", "--link", "power", *CPU, code=2)
         shares = self.write("shares.csv", "x,y\n1,0.2\n2,0.4\n3,0.5\n")
         error = kiln("glm", shares, "--target", "y", "--link", "log", "--family", "beta", "--precision", 5,

@@ -1,8 +1,12 @@
-/* A family's parameter by maximum likelihood: the root of the profile likelihood's derivative in t = log of
- * the parameter. At the best means for a parameter their own derivatives are 0, so that only what the
- * parameter does by itself is left, which with r = 1 / alpha, nu = 1 - mu and psi the digamma function is
+/* A family's parameter by maximum likelihood: the root of the profile likelihood's derivative in t, the log
+ * of the parameter, or of (p - 1) / (2 - p) for Tweedie's power p. At the best means for a parameter their
+ * own derivatives are 0, so that only what the parameter does by itself is left, which with r = 1 / alpha,
+ * nu = 1 - mu and psi the digamma function is
  *   negative binomial  -r s (psi(y + r) - psi(r) - log(1 + mu / r) + (mu - y) / (r + mu))
- *   beta               P s (psi(P) - mu psi(P mu) - nu psi(P nu) + mu log y + nu log(1 - y)) */
+ *   beta               P s (psi(P) - mu psi(P mu) - nu psi(P nu) + mu log y + nu log(1 - y))
+ *   Tweedie            (p - 1) (2 - p) d log f / dp (tweedie.h) at phi / s, phi the dispersion that is best
+ *                      for p, by maximum likelihood as well: another root, in log phi, without a fit */
+#include "algorithms/inference/tweedie.h"
 #include "algorithms/run/run.h"
 #include "ops/sampled/gamma.h"
 
@@ -30,21 +34,66 @@ struct estimate {
     kiln_matrix *w, *b, *Eta;
     double *targets, *means, *weights; /* of the rows */
     int64_t m;
+    double dispersion; /* Tweedie's, the last one; 0: none yet */
 };
 
-/* The derivative with respect to t, at the best means for exp(t). */
+static double parameter_at(const struct estimate *of, double t) {
+    return of->options.family == KILN_TWEEDIE ? 1 + 1 / (1 + exp(-t)) : exp(t);
+}
+
+/* The derivative by log phi; *by_power gets that by the power. */
+static double by_dispersion(double *by_power, struct estimate *of, double dispersion) {
+    const struct ki_tweedie_rows rows = {of->m, of->targets, of->means, of->weights};
+    const struct ki_tweedie sum =
+        ki_tweedie_sum(kiln_matrix_device(of->X), &rows, dispersion, of->options.parameter, false);
+    of->dispersion = dispersion;
+    *by_power = sum.by_power;
+    return sum.by_dispersion;
+}
+
+/* Pearson's estimate of the dispersion, a start. */
+static double pearson(const struct estimate *of) {
+    double sum = 0, rows = 0;
+    for (int64_t i = 0; i < of->m; i++) {
+        const double off = of->targets[i] - of->means[i];
+        if (!(of->weights[i] > 0)) continue;
+        sum += of->weights[i] * off * off / pow(of->means[i], of->options.parameter);
+        rows++;
+    }
+    return sum / rows;
+}
+
+/* The derivative by the power at the best dispersion for it, by secants in log phi from the last one. */
+static kiln_status tweedie_slope(double *slope, struct estimate *of) {
+    enum { STEPS = 60 };
+    double t = log(of->dispersion > 0 ? of->dispersion : pearson(of)), step = 0.1, former = 0;
+    int i = 0;
+    for (; i < STEPS && isfinite(t) && fabs(step) > 1e-10; i++) {
+        const double here = by_dispersion(slope, of, exp(t));
+        if (i > 0) step *= here < former || here > former ? here / (former - here) : 0;
+        step = copysign(fmin(fabs(step), 1), here); /* uphill */
+        former = here;
+        t += step;
+    }
+    if (i < STEPS && isfinite(t)) return KILN_OK;
+    ki_fail(KILN_ERR_DATA, "%s: no dispersion is best for the power %g", call, of->options.parameter);
+    return ki_hint("are the targets fitted exactly? Give the power");
+}
+
+/* The derivative with respect to t, at the best means for its parameter. */
 static kiln_status slope_at(double *slope, struct estimate *of, double t) {
     kiln_status status;
     const double one = 1;
     double b = 0;
     kiln_report report = {.size = sizeof report};
-    of->options.parameter = exp(t);
+    of->options.parameter = parameter_at(of, t);
     TRY(kiln_glm(of->w, of->b, of->X, of->y, &of->options, &report));
     const bool cancelled = report.stopped_by == KILN_STOP_CANCELLED, converged = report.converged;
     kiln_report_free(&report);
     if (cancelled) return ki_fail(KILN_ERR_CANCELLED, "%s: cancelled", call);
     if (!converged) {
-        ki_fail(KILN_ERR_DATA, "%s: the fit for the parameter %g did not converge", call, exp(t));
+        ki_fail(KILN_ERR_DATA, "%s: the fit for the parameter %g did not converge", call,
+                of->options.parameter);
         return ki_hint("more kiln_glm_options.max_iterations, a penalty (kiln_glm_options.l2), or give the "
                        "parameter");
     }
@@ -61,6 +110,11 @@ static kiln_status slope_at(double *slope, struct estimate *of, double t) {
     TRY(kiln_loss_mean(of->Eta, &loss, of->Eta));
     TRY(ki_vector_get(of->means, of->Eta));
     *slope = 0;
+    if (loss.family == KILN_TWEEDIE) {
+        TRY(tweedie_slope(slope, of));
+        *slope *= (loss.parameter - 1) * (2 - loss.parameter);
+        goto done;
+    }
     for (int64_t i = 0; i < of->m; i++)
         if (of->weights[i] > 0)
             *slope +=
@@ -76,7 +130,7 @@ struct bracket {
 /* From the start outwards: the likelihood rises below the best and falls above it. */
 static kiln_status find_bracket(struct bracket *bracket, struct estimate *of, double start) {
     kiln_status status;
-    const double most = log(1e7);
+    const double most = log(of->options.family == KILN_TWEEDIE ? 99 : 1e7);
     double t = start, step = 0.5, slope;
     TRY(slope_at(&slope, of, t));
     const bool up = slope > 0;
@@ -95,8 +149,12 @@ static kiln_status find_bracket(struct bracket *bracket, struct estimate *of, do
         }
         if (up != (slope > 0)) goto done;
     }
-    ki_fail(KILN_ERR_DATA, "%s: the likelihood rises as far as the parameter goes, to %g", call, exp(t));
+    ki_fail(KILN_ERR_DATA, "%s: the likelihood rises as far as the parameter goes, to %g", call,
+            of->options.parameter);
     status = ki_hint(of->options.family == KILN_BETA ? "are the targets fitted exactly?"
+                     : of->options.family == KILN_TWEEDIE
+                         ? up ? "without targets of 0 the gamma family, of power 2, or a power above it fits"
+                              : "targets that are counts are those of the poisson family, of power 1"
                      : up ? "leave rows of huge targets out, or take another family"
                           : "the targets vary no more than the poisson family says");
 done:
@@ -130,7 +188,7 @@ static kiln_status find_root(double *root, struct estimate *of, struct bracket *
     }
     if (i == STEPS) {
         ki_fail(KILN_ERR_DATA, "%s: after %d fits the parameter is between %g and %g only", call, STEPS,
-                exp(bracket->low), exp(bracket->high));
+                parameter_at(of, bracket->low), parameter_at(of, bracket->high));
         return ki_hint("give one between these");
     }
     *root = t;
@@ -147,16 +205,18 @@ kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kil
     double t = 0;
     if (!parameter || !X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: parameter, X or y is NULL", call);
     TRY(KI_TAKE(kiln_glm_options, &of.options, options));
-    if (of.options.family != KILN_NEGATIVE_BINOMIAL && of.options.family != KILN_BETA)
+    const bool tweedie = of.options.family == KILN_TWEEDIE;
+    if (!tweedie && of.options.family != KILN_NEGATIVE_BINOMIAL && of.options.family != KILN_BETA)
         return ki_fail(KILN_ERR_UNSUPPORTED,
-                       "%s: the families negative-binomial and beta have a parameter "
+                       "%s: the families tweedie, negative-binomial and beta have a parameter "
                        "that is estimated",
                        call);
-    if (!(of.options.parameter >= 0) || isinf(of.options.parameter))
+    const double given = of.options.parameter;
+    if (!(given >= 0) || isinf(given) || (tweedie && given != 0 && !(given > 1 && given < 2)))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: the start (kiln_glm_options.parameter) is %g", call,
                        of.options.parameter);
     of.m = kiln_matrix_rows(X);
-    const double start = of.options.parameter > 0 ? log(of.options.parameter) : 0;
+    const double start = !(given > 0) ? 0 : tweedie ? log((given - 1) / (2 - given)) : log(given);
     of.options.control = ki_checkpoint_apart(&of.options.control); /* that is of a single fit */
     of.options.standard_errors = NULL;
     of.options.warm_start = 0;
@@ -176,7 +236,7 @@ kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kil
     }
     TRY(find_bracket(&bracket, &of, start));
     TRY(find_root(&t, &of, &bracket));
-    *parameter = exp(t);
+    *parameter = parameter_at(&of, t);
 done:
     return ki_arena_free(&arena, status);
 }

@@ -205,13 +205,12 @@ static void add_likelihood(kiln_inference *made, const struct ki_inference_rows 
                                      .weight = sums->weight,
                                      .rows = sums->rows,
                                      .parameters = p};
-    const double aic = family->akaike ? family->akaike(&at) : (double)NAN;
-    const double told = family->akaike ? likelihood : (double)NAN;
-    add(made, "log_likelihood", told);
+    const double aic = family->akaike ? family->akaike(&at) : ki_tweedie_akaike(rows, loss, &at);
+    add(made, "log_likelihood", likelihood);
     add(made, "aic", aic);
     add(made, "bic", aic + (log_rows - 2) * counted);
-    add(made, "aic_of_means", 2 * p - 2 * told);
-    add(made, "bic_of_means", log_rows * p - 2 * told);
+    add(made, "aic_of_means", 2 * p - 2 * likelihood);
+    add(made, "bic_of_means", log_rows * p - 2 * likelihood);
     add(made, "bic_of_deviance", sums->deviance - log_rows * (sums->rows - p));
 }
 
