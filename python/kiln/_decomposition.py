@@ -275,7 +275,7 @@ class PCA(_Principal):
         self._keep(kept, most, rows)
         return X
 
-    def _search(self, X: Any, k: int, rule: int | None) -> int:
+    def _search(self, X: Any, k: int, rule: int | None) -> Any:
         """Finds k components, and one for none; how many of them are kept, by Minka's rule unless `rule` is
         None."""
         self._find(X, max(k, 1), center=True, scale=self.standardize)
@@ -283,7 +283,8 @@ class PCA(_Principal):
             return k
         from sklearn.decomposition._pca import _infer_dimension
 
-        return max(int(_infer_dimension(self.explained_variance_.astype(np.float64), X.shape[0])), 1)
+        found = _infer_dimension(self.explained_variance_.astype(np.float64), X.shape[0])
+        return np.maximum(found, 1)  # a NumPy integer, as scikit-learn has it: scripts format it as such
 
     def _explaining(self, X: Any, share: float, most: int) -> int:
         """Finds more components until they explain that share; how many are kept."""
