@@ -2,8 +2,8 @@
 """Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the
 seams, no function that nobody calls or that only its own file does, no file too long to read, no line too
 wide, no folder of too many files, no comment that begins as a fragment; that the files which
-docs/architecture.md and docs/passes.md name exist; and that the README beside results and studies lists
-each of them once.
+docs/architecture.md and docs/passes.md name exist, and the tests that tests/guards.md names; that no merge
+left its marks; and that the README beside results and studies lists each of them once.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -225,6 +225,26 @@ def check_page(page):
                 yield f"{page}:{number}: there is no {named}"
 
 
+def check_guards():
+    """The tests that tests/guards.md names, as FILE::NAME, exist; each of its rows names one at least."""
+    for number, line in enumerate((ROOT / "tests/guards.md").read_text().split("\n"), 1):
+        named = re.findall(r"`([\w./]+)::(\w+)`", line)
+        if line.startswith("| ") and not line.startswith("| fault") and not named:
+            yield f"tests/guards.md:{number}: the row names no test"
+        for file, name in named:
+            path = ROOT / file
+            if not path.exists() or not re.search(rf"\b{name}\(", path.read_text()):
+                yield f"tests/guards.md:{number}: there is no {file}::{name}"
+
+
+def check_merges():
+    """No page has the marks of a merge that was not finished."""
+    for path in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]:
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            if re.match("(<{7}|>{7}) ", line):
+                yield f"{path.relative_to(ROOT)}:{number}: a merge left its mark"
+
+
 def check_listed(folder):
     """Each file of a folder stands in the first column of its README once, and no other. N stands for any
     number."""
@@ -266,6 +286,8 @@ def main():
     problems += check_width()
     problems += check_words()
     problems += check_folders()
+    problems += check_guards()
+    problems += check_merges()
     for problem in problems:
         print(problem)
     print(f"check_tree: {len(problems)} problems")

@@ -5,7 +5,9 @@ Estimators follow scikit-learn; functions take NumPy arrays, SciPy's sparse matr
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -84,8 +86,19 @@ __all__ = [
     "spmm", "stream", "to_onnx", "to_sklearn", "train_test_split", "tune",
 ]
 
+# A fork waits until a name's module is loaded: in the child nobody would go on with one half loaded, and
+# whoever asks for it there would wait for ever.
+_loading = threading.RLock()
+os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release,
+                    after_in_child=_loading.release)
+
 
 def __getattr__(name: str) -> Any:
+    with _loading:
+        return _attribute(name)
+
+
+def _attribute(name: str) -> Any:
     if name == "__version__":
         from ._library import lib, text
 

@@ -132,6 +132,46 @@ def test_forks_at_any_moment():
             thread.join()
 
 
+_SLOW_IMPORT = """
+import importlib.abc, os, sys, threading, time, warnings
+import kiln
+warnings.simplefilter("ignore")
+begun = threading.Event()
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "kiln." + sys.argv[1]:
+            begun.set()
+            time.sleep(0.3)  # the module's lock is held meanwhile
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=getattr, args=(kiln, sys.argv[2]))
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    getattr(kiln, sys.argv[2])
+    getattr(kiln, "KilnError")
+    os._exit(0)
+thread.join()
+for _ in range(6000):
+    found, status = os.waitpid(child, os.WNOHANG)
+    if found:
+        sys.exit(status != 0)
+    time.sleep(0.01)
+os.kill(child, 9)
+sys.exit("the child hangs")
+"""
+
+
+@pytest.mark.parametrize("module, name", [("_library", "KilnError"), ("_manifold", "MDS"),
+                                          ("_arrays", "device"), ("plot", "plot")])
+def test_a_fork_waits_for_a_first_import(module, name):
+    """A thread is in the middle of loading a module when another one forks: the child, where that thread is
+    not, loads it as well."""
+    done = subprocess.run([sys.executable, "-c", _SLOW_IMPORT, module, name], capture_output=True, text=True,
+                          timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
 def test_threads_open_devices_at_once():
     """In a process that has opened none yet: the first look for OpenCL's drivers is one thread's alone."""
     names = [row["name"] for row in kiln.devices() if row["usable"]]
