@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Figures of what lies in bench/results, as SVG that reads on light and on dark: rooflines, ratios to peers
 (after Figures 2 to 5 of the fused-kernels paper), training and end to end. Needs nothing but Python; the same
-results give the same bytes. Of bench/results those that a page shows, and the tables of README.md and
-docs/performance.md (bench/tables.py).
+results give the same bytes. Of bench/results those that a page shows, and the tables of README.md and of
+the pages in docs (bench/tables.py).
 
 usage: bench/plot.py [--results DIR] [--out DIR] [--check]      default: bench/results, docs/figures
 --check writes nothing and fails where --out is not what would be drawn.
@@ -419,10 +419,11 @@ def shown(figures):
 
 
 def renew_tables(results, check):
-    """Those of README.md and two pages; whether they were current."""
+    """Those of README.md and of pages in docs; whether they were current."""
     same = True
-    for page in ("README.md", os.path.join("docs", "performance.md"), os.path.join("docs", "papers.md")):
-        path = os.path.join(HERE, "..", page)
+    root = os.path.join(HERE, "..")
+    for page in ("README.md", *sorted(glob.glob(os.path.join("docs", "*.md"), root_dir=root))):
+        path = os.path.join(root, page)
         with open(path, encoding="utf-8") as file:
             former = file.read()
         text = tables.renew(former, results)

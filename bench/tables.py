@@ -1,5 +1,5 @@
-"""The tables of README.md, docs/performance.md and docs/papers.md, from what lies in bench/results: each stands between two
-comments, `<!-- table NAME -->` and `<!-- end -->`. A row that the results lack is an error, not a gap.
+"""The tables of README.md and of the pages in docs, from what lies in bench/results: each stands between two comments,
+`<!-- table NAME -->` and `<!-- end -->`. A row that the results lack is an error, not a gap.
 bench/plot.py writes them, or checks them."""
 import json
 import os
