@@ -1,6 +1,5 @@
-/* Kiln: matrices that are kept in fewer bytes: categories as codes, and on a CPU narrow numbers, and sparse
- * matrices without values. Apart from kiln.h, as few programs make them by hand: data become such matrices
- * when they are read.
+/* Kiln: sparse matrices that keep categories as codes, on a CPU or a GPU. Apart from kiln.h, as few programs
+ * make them by hand: tables with text columns become such matrices when they are read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,44 +36,12 @@ typedef struct kiln_codes {
 KILN_API kiln_status kiln_matrix_codes(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                        int64_t cols, const void *numbers, const kiln_codes *codes,
                                        int64_t count);
-/* Numbers as they lie in memory where that takes fewer bytes than the matrix's type, whose values they are:
- * whole numbers of 8 and 16 bits, with a sign (I) or without, and floating-point numbers of 16 and 32 bits
- * (IEEE 754). */
-typedef enum kiln_element {
-    KILN_ELEMENT_TYPE = 0, /* the matrix's type */
-    KILN_ELEMENT_U8 = 1,
-    KILN_ELEMENT_I8 = 2,
-    KILN_ELEMENT_U16 = 3,
-    KILN_ELEMENT_I16 = 4,
-    KILN_ELEMENT_F16 = 5,
-    KILN_ELEMENT_F32 = 6, /* of an f64 matrix */
-    KILN_ELEMENT_ONE = 7  /* of a sparse matrix: every entry is 1, and no values are stored */
-} kiln_element;
-/* Keeps the values in fewer bytes from now on, where each of them is a number of `element`;
- * KILN_ELEMENT_TYPE: of the narrowest that all of them are numbers of, if there is one. Of a sparse matrix
- * that is KILN_ELEMENT_ONE, of a dense one any other. *narrowed (NULL is allowed) says whether it is done.
- * The matrix stays what it is to all calls: its type is what is computed in, and values are widened as they
- * are read. Multiplications, losses, squares, column sums and, of dense matrices, Gram matrices read narrow
- * values as they are; any other operation on the matrix has it widened, once and for good. A matrix that is
- * not on a CPU, on a group or in a file, one that shares memory or has the caller's, and one whose device
- * has no room for both kinds at a time stay as they are. Data that are read on a CPU are kept so where they
- * can be, and so is what kiln_matrix_csr makes without values. Errors: ERR_ARGUMENT; ERR_NOMEM. Cost: a pass
- * over the values, which ends early where none fits, and their copy. Deterministic. Exact: results are those
- * of the wide matrix to the rounding of sums. */
-KILN_API kiln_status kiln_matrix_narrow(kiln_matrix *A, kiln_element element, int *narrowed);
-/* kiln_matrix_wrap of dense values in host memory that are numbers of `element`. A CPU reads them where they
- * lie until an operation has the matrix widened, which then has values of its own; other devices, and
- * groups, get a widened copy at once. Errors: those of kiln_matrix_wrap; ERR_ARGUMENT (a sparse matrix,
- * memory of a device). Cost: none on a CPU. */
-KILN_API kiln_status kiln_matrix_wrap_narrow(kiln_matrix **A, kiln_device *device, const kiln_memory *memory,
-                                             kiln_element element);
 /* A matrix is kept so. */
 typedef struct kiln_storage {
     size_t size;
-    int64_t bytes;        /* of all of its arrays, wherever they lie */
-    int64_t numbers;      /* columns that are kept densely */
-    int64_t categories;   /* kept as a code a row; entries if this is 0 and numbers is, too */
-    kiln_element element; /* of the numbers, or of a sparse matrix's values, as they lie in memory */
+    int64_t bytes;      /* of all of its arrays, wherever they lie */
+    int64_t numbers;    /* columns that are kept densely */
+    int64_t categories; /* kept as a code a row; entries if this is 0 and numbers is, too */
 } kiln_storage;
 /* Errors: ERR_ARGUMENT. Cost: none. */
 KILN_API kiln_status kiln_matrix_get_storage(kiln_storage *storage, const kiln_matrix *A);

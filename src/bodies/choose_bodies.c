@@ -1,6 +1,5 @@
 /* This file says which table of CPU bodies a matrix's device and type ask for. */
 #include "bodies/bodies.h"
-#include "core/codes/codes.h"
 
 static const struct ki_bodies *bodies_of(enum ki_isa isa, kiln_type type) {
     static const struct ki_bodies *const tables[KI_ISA_COUNT] = {
@@ -26,7 +25,7 @@ const struct ki_bodies *ki_bodies(const kiln_matrix *A) {
 
 enum ki_isa ki_chain_isa(const struct ki_chain *chain) {
     const kiln_device *device = chain->X->device;
-    const bool entries = chain->X->format == KILN_CSR && (!chain->X->codes || ki_narrow_element(chain->X));
+    const bool entries = chain->X->format == KILN_CSR && !chain->X->codes;
     const bool single = entries && chain->k == 1 && chain->map == KI_ROW_SCALE;
     const bool apart = single && device->isa == KI_ISA_AVX512 && !device->properties.gathers;
     return apart ? KI_ISA_AVX2 : device->isa;

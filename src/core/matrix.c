@@ -259,7 +259,6 @@ kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type
     int64_t *own_start = NULL;
     int32_t *own_col = NULL;
     void *own_values = NULL;
-    kiln_matrix *made = NULL;
     kiln_status status;
     int64_t bytes = 0;
     TRY(ki_check_shape(device, type, rows, cols));
@@ -276,15 +275,9 @@ kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type
     TRY(ki_values_copy(&own_values, type, nnz, values));
     memcpy(own_start, row_start, (size_t)(rows + 1) * 8);
     if (nnz > 0) memcpy(own_col, col, (size_t)nnz * 4);
-    TRY(ki_matrix_adopt_csr(&made, device, type, rows, cols, nnz, own_start, own_col, own_values));
-    own_start = NULL;
-    own_col = NULL;
-    own_values = NULL;
-    if (!values) TRY(kiln_matrix_narrow(made, KILN_ELEMENT_ONE, NULL));
-    *A = made;
-    made = NULL;
+    TRY(ki_matrix_adopt_csr(A, device, type, rows, cols, nnz, own_start, own_col, own_values));
+    return KILN_OK;
 done:
-    kiln_matrix_free(made);
     ki_free(own_start);
     ki_free(own_col);
     ki_free(own_values);
@@ -315,7 +308,7 @@ kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type typ
     int32_t *col = NULL;
     void *values = NULL;
     kiln_matrix *made = NULL;
-    if (A->codes && !A->codes->element && ki_codes_fit(device)) {
+    if (A->codes && ki_codes_fit(device)) {
         TRY(ki_codes_copy(&made, device, type, A));
         goto copied;
     }

@@ -66,7 +66,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     void *memory[KI_PARTS];
     kiln_status status;
     TRY(ki_matrix_home(A));
-    if (A->codes && !A->codes->element && ki_codes_fit(device)) return ki_codes_move(A, device);
+    if (A->codes && ki_codes_fit(device)) return ki_codes_move(A, device);
     TRY(ki_matrix_expand(A));
     ki_slots_drop(A);
     if (!from_cpu) {

@@ -32,7 +32,7 @@ bool ki_cpu_panels_fit(const kiln_work *work) {
            dense_enough(work->rows, work->cols, work->nnz, work->type);
 }
 
-bool ki_cpu_panels_worth(const kiln_matrix *X) {
+static bool worth_it(const kiln_matrix *X) {
     const bool many = X->device->options.deterministic
                           ? X->cols * ki_type_bytes(X->type) > ki_limits.cpu_exact_bytes
                           : X->cols > ki_limits.cpu_columns;
@@ -237,7 +237,7 @@ kiln_status ki_cpu_panels_get(const struct ki_cpu_panels **panels, const kiln_ma
     const bool exact = X->device->options.deterministic;
     kiln_status status = KILN_OK;
     *panels = NULL;
-    if (!ki_cpu_panels_worth(X) || (exact && !scatters)) return KILN_OK;
+    if (!worth_it(X) || (exact && !scatters)) return KILN_OK;
     struct history *history = ki_slot_record(X, &slot_history);
     if (!history) return KILN_ERR_NOMEM;
     history->passes += scatters;

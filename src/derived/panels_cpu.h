@@ -35,8 +35,6 @@ struct ki_cpu_panels {
 kiln_status ki_cpu_panels_get(const struct ki_cpu_panels **panels, const kiln_matrix *X, bool scatters,
                               bool fused);
 
-/* Whether X is large and wide enough for panels, so that passes with one column of y may make them. */
-bool ki_cpu_panels_worth(const kiln_matrix *X);
 /* Returns whether X's shape, if its columns are many, lets passes with one column of y go through panels. */
 bool ki_cpu_panels_fit(const kiln_work *work);
 

@@ -4,7 +4,7 @@
  * Moore's vote: each row either is like the value that leads, or is paired with a row of it. */
 #include <string.h>
 
-#include "core/codes/narrow.h"
+#include "core/matrix.h"
 #include "core/seams.h"
 #include "core/threads.h"
 #include "derived/select.h"
@@ -12,7 +12,6 @@
 enum { TASKS = 64 };
 
 struct sampling {
-    const kiln_matrix *X;
     const char *from;
     char *to;
     int64_t rows, count, bytes; /* bytes: of a row */
@@ -28,15 +27,11 @@ static void copy(void *arg, int task) {
     const struct sampling *of = arg;
     const int64_t end = of->count * (task + 1) / TASKS;
     for (int64_t i = of->count * task / TASKS; i < end; i++)
-        if (of->X->codes)
-            ki_narrow_get(of->to + i * of->bytes, of->X, chosen(of, i) * of->X->cols, of->X->cols);
-        else
-            memcpy(of->to + i * of->bytes, of->from + chosen(of, i) * of->bytes, (size_t)of->bytes);
+        memcpy(of->to + i * of->bytes, of->from + chosen(of, i) * of->bytes, (size_t)of->bytes);
 }
 
 void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X) {
-    struct sampling of = {.X = X,
-                          .from = ki_host(&X->values),
+    struct sampling of = {.from = ki_host(&X->values),
                           .to = ki_host(&few->values),
                           .rows = X->rows,
                           .count = few->rows,
@@ -46,12 +41,6 @@ void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X) {
 
 static double at(const kiln_matrix *X, int64_t k) {
     const void *values = ki_host(&X->values);
-    double value[1]; /* room for either type */
-    if (X->codes) {
-        ki_narrow_get(value, X, k, 1);
-        values = value;
-        k = 0;
-    }
     return X->type == KILN_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
 }
 

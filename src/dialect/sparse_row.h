@@ -8,8 +8,8 @@
  *
  * Element j of y and w lies at stride * j, stride being 1, or 2 where the two are interleaved: of a wide
  * matrix almost every entry misses the caches once, and then finds its y and its w in one line. `ahead` asks
- * for that line early; the row must then have SPARSE_AHEAD entries of the matrix behind it. `ones`: every
- * value is 1 and none is read. All three are constants wherever this is inlined. */
+ * for that line early; the row must then have SPARSE_AHEAD entries of the matrix behind it. Both are
+ * constants wherever this is inlined. */
 
 /* Entries whose values and columns are asked for, and entries whose y is, before they are used: measured, the
  * hardware prefetches neither as early as dot and scatter in turns want them. y and w are asked into the
@@ -21,8 +21,8 @@
 
 /* Beforehand for the `count` entries at value and col. */
 ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int64_t count, const real *base,
-                                     int stride, bool ahead, bool ones) {
-    if (!ones) __builtin_prefetch(value + STREAM_AHEAD);
+                                     int stride, bool ahead) {
+    __builtin_prefetch(value + STREAM_AHEAD);
     __builtin_prefetch(col + STREAM_AHEAD);
     for (int64_t e = SPARSE_AHEAD; ahead && e < SPARSE_AHEAD + count; e++)
         __builtin_prefetch(base + stride * (int64_t)col[e], 0, 2);
@@ -63,40 +63,35 @@ ALWAYS_INLINE real FN(eight_sum)(EIGHT v) {
 
 /* Part of the sum for the entries of a vector. */
 ALWAYS_INLINE EIGHT FN(eight_products)(__mmask8 mask, const real *value, const int32_t *col, const real *y,
-                                       int stride, bool ahead, bool ones) {
-    FN(fetch_entries)(value, col, 8, y, stride, ahead, ones);
-    const EIGHT of_y = GATHER(mask, y, PLACES(mask, col));
-    if (ones) return of_y;
-    return ENTRIES(mask, value) * of_y;
+                                       int stride, bool ahead) {
+    FN(fetch_entries)(value, col, 8, y, stride, ahead);
+    return ENTRIES(mask, value) * GATHER(mask, y, PLACES(mask, col));
 }
 
 ALWAYS_INLINE void FN(eight_updates)(__mmask8 mask, real *w, real p, const real *value, const int32_t *col,
-                                     int stride, bool ones) {
+                                     int stride) {
     const __m256i at = PLACES(mask, col);
-    const EIGHT of_w = GATHER(mask, w, at);
-    if (ones)
-        SCATTER(w, mask, at, of_w + p);
-    else
-        SCATTER(w, mask, at, of_w + p * ENTRIES(mask, value));
+    const EIGHT sum = GATHER(mask, w, at) + p * ENTRIES(mask, value);
+    SCATTER(w, mask, at, sum);
 }
 
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y,
-                                  int stride, bool ahead, bool ones) {
+                                  int stride, bool ahead) {
     if (count == 0) return 0;
     const int64_t last = LAST_VECTOR(count);
     EIGHT sum = {0};
     for (int64_t e = 0; e < last; e += 8)
-        sum += FN(eight_products)(0xff, value + e, col + e, y, stride, ahead, ones);
-    sum += FN(eight_products)(LAST_LANES(count), value + last, col + last, y, stride, ahead, ones);
+        sum += FN(eight_products)(0xff, value + e, col + e, y, stride, ahead);
+    sum += FN(eight_products)(LAST_LANES(count), value + last, col + last, y, stride, ahead);
     return FN(eight_sum)(sum);
 }
 
 ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const int32_t *col, int64_t count,
-                                      int stride, bool ones) {
+                                      int stride) {
     if (count == 0) return;
     const int64_t last = LAST_VECTOR(count);
-    for (int64_t e = 0; e < last; e += 8) FN(eight_updates)(0xff, w, p, value + e, col + e, stride, ones);
-    FN(eight_updates)(LAST_LANES(count), w, p, value + last, col + last, stride, ones);
+    for (int64_t e = 0; e < last; e += 8) FN(eight_updates)(0xff, w, p, value + e, col + e, stride);
+    FN(eight_updates)(LAST_LANES(count), w, p, value + last, col + last, stride);
 }
 
 #undef EIGHT
@@ -136,11 +131,9 @@ struct FN(group) {
     int64_t place[4]; /* of y and of w */
 };
 
-ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *col, int stride, bool ones) {
-#define ONE(i) 1
-    struct FN(group) group = {PARTS(ONE), {0}};
-#undef ONE
-    if (!ones) memcpy(group.value, value, sizeof group.value);
+ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *col, int stride) {
+    struct FN(group) group;
+    memcpy(group.value, value, sizeof group.value);
     for (int i = 0; i < 4; i++) group.place[i] = stride * (int64_t)col[i];
     return group;
 }
@@ -149,12 +142,12 @@ ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *co
  * conditions compilers make branches. The addresses are hidden from them, since they would keep more of those
  * than there are registers. */
 ALWAYS_INLINE struct FN(group)
-    FN(group_of)(int64_t count, const real *value, const int32_t *col, int stride, bool ones) {
+    FN(group_of)(int64_t count, const real *value, const int32_t *col, int stride) {
     static const int64_t entries[4][3] = {{0, 0, 0}, {1, 0, 0}, {1, 2, 0}, {1, 2, 3}};
     const int64_t *entry = entries[count - 1];
     __asm__("" : "+r"(value), "+r"(col));
     const int64_t e0 = 0, e1 = entry[0], e2 = entry[1], e3 = entry[2];
-#define VALUE(i) (ones ? 1 : value[e##i])
+#define VALUE(i) value[e##i]
     struct FN(group) group = {PARTS(VALUE), {0}};
 #undef VALUE
     group.place[0] = stride * (int64_t)col[0];
@@ -189,19 +182,19 @@ ALWAYS_INLINE void FN(group_add)(real *w, const int64_t place[4], const FN(group
 #define LAST_GROUP(count) (((count)-1) & ~(int64_t)3)
 
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y,
-                                  int stride, bool ahead, bool ones) {
+                                  int stride, bool ahead) {
     if (count == 0) return 0;
     const int64_t last = LAST_GROUP(count);
     FN(group_part) sum[4 / PART] = {{0}};
     struct FN(group) group;
     for (int64_t e = 0; e < last; e += 4) {
-        FN(fetch_entries)(value + e, col + e, 4, y, stride, ahead, ones);
-        group = FN(group_at)(value + e, col + e, stride, ones);
+        FN(fetch_entries)(value + e, col + e, 4, y, stride, ahead);
+        group = FN(group_at)(value + e, col + e, stride);
         FN(group_products)(&group, y);
         for (int part = 0; part < 4 / PART; part++) sum[part] += group.value[part];
     }
-    FN(fetch_entries)(value + last, col + last, 4, y, stride, ahead, ones);
-    group = FN(group_of)(count - last, value + last, col + last, stride, ones);
+    FN(fetch_entries)(value + last, col + last, 4, y, stride, ahead);
+    group = FN(group_of)(count - last, value + last, col + last, stride);
     FN(group_products)(&group, y);
     FN(group_cut)(group.value, count - last);
     for (int part = 0; part < 4 / PART; part++) sum[part] += group.value[part];
@@ -209,16 +202,16 @@ ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t
 }
 
 ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const int32_t *col, int64_t count,
-                                      int stride, bool ones) {
+                                      int stride) {
     if (count == 0) return;
     const int64_t last = LAST_GROUP(count);
     struct FN(group) group;
     for (int64_t e = 0; e < last; e += 4) {
-        group = FN(group_at)(value + e, col + e, stride, ones);
+        group = FN(group_at)(value + e, col + e, stride);
         for (int part = 0; part < 4 / PART; part++) group.value[part] *= p;
         FN(group_add)(w, group.place, group.value);
     }
-    group = FN(group_of)(count - last, value + last, col + last, stride, ones);
+    group = FN(group_of)(count - last, value + last, col + last, stride);
     for (int part = 0; part < 4 / PART; part++) group.value[part] *= p;
     FN(group_cut)(group.value, count - last);
     FN(group_add)(w, group.place, group.value);

@@ -8,7 +8,6 @@
  * in panels (panels.cpu.h). */
 
 #include "dialect/sparse_row.h"
-#include "core/codes/widen.h"
 #include "derived/panels_cpu.h"
 #include "pass/cpu/row_map.h"
 
@@ -26,10 +25,9 @@ struct FN(pass) {
     int64_t
         room; /* elements that a part adds up in: `levels` copies, the last with y among it where the two are
                              interleaved */
-    int64_t fold;      /* rows after which the second level is folded into the first */
-    bool interleaved;  /* y and w, column by column */
-    int64_t tails;     /* rooms at `tail`: one, or where several parts may need one, one per part */
-    int64_t tail_size; /* of a room: a padded row, or a block of rows of a narrow X (core/codes/narrow.h) */
+    int64_t fold;     /* rows after which the second level is folded into the first */
+    bool interleaved; /* y and w, column by column */
+    int64_t tails;    /* padded rows at `tail`: one, or where several parts may need one, one per part */
     real *y, *copies, *tail;
     struct FN(tally) * tallies;     /* one per part */
     const struct FN(coded) * coded; /* X has categories; NULL: none */
@@ -48,10 +46,9 @@ static bool FN(is_tiled)(const struct ki_chain *chain) {
 }
 
 /* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with
- * exponentials want enough rows to fill their vectors, and categories and narrow numbers enough for a
- * loop each (loops). */
-static int64_t FN(dense_block_rows)(const struct ki_chain *chain, bool loops, int64_t batch) {
-    const int64_t little = chain->map == KI_ROW_SCALE && !loops ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
+ * exponentials want enough rows to fill their vectors, and categories enough for a loop each. */
+static int64_t FN(dense_block_rows)(const struct ki_chain *chain, bool coded, int64_t batch) {
+    const int64_t little = chain->map == KI_ROW_SCALE && !coded ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
     const int64_t bytes = chain->k > 1 && !FN(is_narrow)(chain) ? FN(several_bytes)(chain) : little;
     const int64_t of_a_row = ki_max(chain->X->cols * (int64_t)sizeof(real), 1);
     const int64_t some = ki_min(ki_min(bytes / of_a_row, FN(BLOCK_ROWS)), FN(BLOCK_PRODUCTS) / chain->k);
@@ -69,11 +66,11 @@ static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
 }
 
 static void FN(run_rows)(const struct FN(pass) * pass, int part, real *w, int64_t first, int64_t end) {
-    real *tail = pass->tail + part % pass->tails * pass->tail_size;
+    real *tail = pass->tail + part % pass->tails * pass->padded;
     if (pass->chain->X->format == KILN_CSR)
         FN(sparse_range)(pass->chain, &pass->tallies[part], w, first, end);
     else if (pass->narrow)
-        FN(narrow_range)(pass, &pass->tallies[part], tail, w, first, end);
+        FN(narrow_range)(pass, &pass->tallies[part], w, first, end);
     else
         FN(dense_range)(pass, &pass->tallies[part], tail, w, first, end);
 }
@@ -268,7 +265,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     const int64_t tally_bytes = tallies * of_a_part;
     int64_t elements, bytes, coded;
     if (!ki_mul3(tallies, levels, 8, &coded) || !ki_mul(pass->parts, pass->room, &elements) ||
-        !ki_add(elements, y_size + pass->tails * pass->tail_size, &elements) ||
+        !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
         !ki_mul(elements, sizeof(real), &bytes) || !ki_add(bytes, coded, &bytes) ||
         !ki_add(bytes, tally_bytes + LINE, &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass->n);
@@ -303,14 +300,14 @@ static kiln_status FN(walk_chain)(const struct ki_chain *chain, const struct FN(
     struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k, .coded = coded};
     kiln_status status = KILN_OK;
     const struct ki_cpu_panels *panels = NULL;
-    if (chain->k == 1 && chain->kind != KI_CHAIN_SQUARES && !X->codes) {
+    if (chain->k == 1 && chain->kind != KI_CHAIN_SQUARES) {
         status = ki_cpu_panels_get(&panels, X, copies, chain->kind == KI_CHAIN_FUSED);
         if (status != KILN_OK) return status;
     }
     if (panels) return FN(panels_chain)(chain, panels);
     pass.narrow = FN(is_narrow)(chain);
     pass.batch = pass.narrow ? LANES : FN(dense_batch)(chain);
-    pass.block = FN(dense_block_rows)(chain, coded || X->codes, pass.batch);
+    pass.block = FN(dense_block_rows)(chain, coded != NULL, pass.batch);
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
     pass.several = dense && pass.k > 1 && !pass.narrow;
     pass.tiled = FN(is_tiled)(chain);
@@ -321,9 +318,7 @@ static kiln_status FN(walk_chain)(const struct ki_chain *chain, const struct FN(
     FN(plan_folds)(&pass);
     pass.interleaved = FN(interleaves)(chain);
     pass.room = (pass.levels + pass.interleaved) * pass.copy;
-    const bool widens = dense && X->codes;
-    pass.tails = widens || pass.n < LANES ? pass.parts : 1; /* longer rows reach into the last part only */
-    pass.tail_size = widens ? (pass.block + LANES) * pass.n + 2 * LANES : pass.padded;
+    pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
     const int64_t y_size = dense && needs_y ? of_y : 0;
     status = FN(take_scratch)(&pass, pass.parts, y_size);
     if (status != KILN_OK) return status;
@@ -378,22 +373,6 @@ done:
     return status;
 }
 
-/* The pass over narrow numbers, or over a sparse X of ones: their place, and what they are, take the place
- * of X. Panels have values, and X too from then on where they pay. */
-static kiln_status FN(narrow_chain)(const struct ki_chain *whole) {
-    struct ki_chain chain = *whole;
-    kiln_matrix narrow = *whole->X->codes->numbers;
-    if (whole->k == 1 && whole->kind != KI_CHAIN_SQUARES && ki_cpu_panels_worth(whole->X)) {
-        const kiln_status status = ki_matrix_expand(whole->X);
-        return status == KILN_OK ? FN(walk_chain)(whole, NULL) : status;
-    }
-    narrow.codes = whole->X->codes;
-    chain.X = &narrow;
-    return FN(walk_chain)(&chain, NULL);
-}
-
 kiln_status FN(chain)(const struct ki_chain *chain) {
-    const struct ki_codes *codes = chain->X->codes;
-    if (!codes) return FN(walk_chain)(chain, NULL);
-    return codes->element ? FN(narrow_chain)(chain) : FN(coded_chain)(chain);
+    return chain->X->codes ? FN(coded_chain)(chain) : FN(walk_chain)(chain, NULL);
 }

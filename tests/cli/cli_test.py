@@ -622,35 +622,6 @@ class Data(Case):
         for part in ("format", "shape", "entries", "row length", "target", "read", "#"):
             self.assertIn(part, out)
 
-    def test_numbers_are_kept_narrow(self):
-        """Whole numbers stay bytes, ones need no values, and models do not know."""
-        rows = [(i * 7 % 13, i * i % 200, i % 3, 3 * (i * 7 % 13) - i % 3 + i % 2) for i in range(400)]
-        lines = "".join(f"{a},{b},{c},{y}\n" for a, b, c, y in rows)
-        halves = "".join(f"{a},{b},{c + 0.3},{y}\n" for a, b, c, y in rows)
-        narrow = self.write("bytes.csv", "a,b,c,y\n" + lines)
-        wide = self.write("wide.csv", "a,b,c,y\n" + halves)
-        ones = self.write("ones.svm", "".join(f"{i % 2} {1 + i % 5}:1 {7 + i % 3}:1\n" for i in range(300)))
-        target = ("--target", "y")
-        info = as_json("info", narrow, *target)
-        self.assertEqual((info["stored_values"], info["stored_bytes"], info["type"]), ("u8", 1200, "f64"))
-        self.assertEqual((info["stored_numbers"], info["stored_categories"]), (3, 0))
-        self.assertIn("each value as u8", kiln("info", narrow, *target)[0])
-        self.assertEqual(as_json("info", wide, *target)["stored_values"], "f64")
-        self.assertEqual(as_json("info", wide, *target, "--type", "f32")["stored_values"], "f32")
-        info = as_json("info", ones)
-        self.assertEqual((info["stored_values"], info["stored_bytes"]), ("none", 301 * 8 + 600 * 4))
-        self.assertIn("without values", kiln("info", ones)[0])
-        for data, verb, read, form in ((narrow, "linreg", target, "csv"), (ones, "logreg", (), "svm")):
-            here, there = (as_json(verb, data, *read, "--device", device)["objective"]
-                           for device in ("cpu", "cpu*2"))
-            self.assertLess(abs(here - there), 1e-9 * (1 + abs(there)))
-            model, back = self.path("narrow.kiln"), self.path(f"back.{form}")
-            kiln(verb, data, *read, "-o", model)
-            kiln("verify", model, data, *read)
-            kiln("convert", data, back, *read)
-            kept = as_json("info", data, *read)["stored_values"]
-            self.assertEqual(as_json("info", back, *read)["stored_values"], kept)
-
     def test_categories_are_codes(self):
         """Text columns, kept as codes, give what the same X gives as entries, whichever solver reads them."""
         target = ("--target", "arr_delay")

@@ -16,7 +16,7 @@ kiln_list(operation_list.h OPERATION_LIST cases)
 kiln_list(check_list.h CHECK_LIST checks)
 
 file(GLOB case_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/cases/*.c)
-set(case_parts batches codes elementwise inputs losses narrow operations reference reference_loss refusals sampled shapes)
+set(case_parts batches codes elementwise inputs losses operations reference reference_loss refusals sampled shapes)
 list(TRANSFORM case_parts PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM case_parts APPEND .c)
 add_library(kiln_cases STATIC ${case_files} ${case_parts})

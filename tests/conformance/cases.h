@@ -26,7 +26,7 @@
 /* The stored entries of X are at these places. */
 #define PATTERN_LIST(X)                                                                                      \
     X(UNIFORM)       /* row lengths vary around per_row, columns spread evenly */                            \
-    X(DENSE)         /* every entry; of dense matrices, too */                                               \
+    X(DENSE)         /* every entry; the only pattern of dense matrices */                                   \
     X(NO_ENTRIES)    /* nnz = 0 */                                                                           \
     X(EMPTY_ROWS)    /* first, last and two of three rows are empty */                                       \
     X(EMPTY_COLUMNS) /* first, last and two of three columns are empty */                                    \
@@ -35,8 +35,7 @@
     X(POWER_LAW)     /* few long rows, many short ones */                                                    \
     X(ZIPF)          /* few popular columns, as words in texts */                                            \
     X(UNSORTED)      /* columns in any order within a row */                                                 \
-    X(CODES)         /* numbers and categories, which a CPU keeps as codes: see codes.c */                   \
-    X(NARROW)        /* dense, of numbers that a CPU keeps in fewer bytes: see narrow.c */
+    X(CODES)         /* numbers and categories, which a CPU keeps as codes: see codes.c */
 enum pattern {
 #define PATTERN_ENUM(name) PATTERN_##name,
     PATTERN_LIST(PATTERN_ENUM)
@@ -163,8 +162,6 @@ void operand_free(struct operand *A);
 void work_free(struct work *work);
 /* The host arrays of an X of PATTERN_CODES, and the matrix. */
 kiln_status make_codes(struct work *work);
-/* The same of PATTERN_NARROW. */
-kiln_status make_narrow(struct work *work);
 /* The host arrays of a sparse X. */
 void make_csr(struct host_matrix *X, const struct problem *problem, kiln_type type);
 double random_uniform(uint64_t stream, uint64_t index); /* in [0, 1) */

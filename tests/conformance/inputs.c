@@ -183,7 +183,6 @@ kiln_status make_X(struct work *work) {
     const struct problem *p = work->problem;
     struct host_matrix *X = &work->X.host;
     if (p->pattern == PATTERN_CODES) return make_codes(work);
-    if (p->pattern == PATTERN_NARROW) return make_narrow(work);
     if (p->format == KILN_DENSE && !(p->flags & WITH_X_NAN))
         return make_random(work, &work->X, p->rows, p->cols);
     if (p->format == KILN_DENSE) {

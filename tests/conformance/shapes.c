@@ -56,25 +56,6 @@ static void dense(struct problem_list *list) {
     add_dense(list, 403, 17003, 1);
 }
 
-/* Narrow values go the ways of wide ones block by block: rows within a vector, of a few, of many, and several
- * columns of y, in tiles, too. Neighbouring shapes take turns with the kinds of numbers. */
-static void narrow(struct problem_list *list) {
-    static const int64_t widths[] = {1,  2,  3,  4,  5,  7,   8,   9,    15,  16,
-                                     17, 31, 33, 64, 65, 100, 257, 1025, 7000};
-    static const int64_t columns[] = {2, 9, 100};
-    struct problem p = {.format = KILN_DENSE, .pattern = PATTERN_NARROW, .k = 1};
-    for (int i = 0; i < (list->thin ? 4 : LENGTH(widths)); i++)
-        for (p.rows = 1, p.cols = widths[i]; p.rows < 4000; p.rows = p.rows * 6 + 65) problem_add(list, p);
-    for (p.rows = 131, p.cols = 67; p.cols > 2; p.cols /= 2, p.rows++)
-        for (int i = 0; i < LENGTH(columns); i++) {
-            p.k = columns[i];
-            problem_add(list, p);
-        }
-    problem_add(
-        list,
-        (struct problem){.format = KILN_DENSE, .pattern = PATTERN_NARROW, .rows = 40001, .cols = 28, .k = 1});
-}
-
 static void add_csr(struct problem_list *list, enum pattern pattern, int64_t rows, int64_t cols,
                     int64_t per_row, int64_t k) {
     problem_add(
@@ -129,7 +110,6 @@ static void csr(struct problem_list *list) {
 
 void shapes_add(struct problem_list *list) {
     dense(list);
-    narrow(list);
     csr(list);
 }
 

@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 
-#include "core/codes/narrow.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -17,7 +16,6 @@ bool ki_codes_fit(const kiln_device *device) {
 }
 
 int64_t ki_codes_bytes(const struct ki_codes *codes, int64_t rows) {
-    if (codes->element) return ki_narrow_bytes(codes);
     int64_t bytes = ki_matrix_bytes(codes->numbers);
     for (int64_t c = 0; c < codes->count; c++) bytes += rows * codes->column[c].bytes;
     return bytes;
@@ -372,11 +370,10 @@ kiln_status kiln_matrix_get_storage(kiln_storage *storage, const kiln_matrix *A)
     TRY(KI_CHECK_RESULT(kiln_storage, storage));
     const struct ki_codes *codes = A->codes;
     kiln_storage own = {.bytes = codes ? ki_codes_bytes(codes, A->rows) : ki_matrix_bytes(A),
-                        .numbers = codes && !codes->element  ? codes->numbers->cols
+                        .numbers = codes                     ? codes->numbers->cols
                                    : A->format == KILN_DENSE ? A->cols
                                                              : 0,
-                        .categories = codes ? codes->count : 0,
-                        .element = ki_narrow_element(A)};
+                        .categories = codes ? codes->count : 0};
     KI_GIVE(kiln_storage, storage, &own);
 done:
     return status;

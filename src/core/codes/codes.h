@@ -42,7 +42,6 @@ enum ki_code_word {
 struct ki_codes {
     kiln_matrix *numbers; /* rows x D */
     kiln_matrix *words;   /* n x 1, KILN_F32 in name */
-    kiln_element element; /* 0; else there are no categories, and X is the numbers (core/codes/narrow.h) */
     int32_t *place;       /* D: their columns of X, ascending */
     struct ki_code_column *column;
     int64_t count, slots; /* columns of codes; levels of all, and a "none" each */
@@ -78,10 +77,6 @@ kiln_status ki_matrix_adopt_codes(kiln_matrix **A, kiln_device *device, kiln_typ
 kiln_status ki_codes_pack(struct ki_codes **codes, kiln_device *device, kiln_type type, int64_t rows,
                           int64_t cols, const int64_t *row_start, const int32_t *col, const void *values,
                           const struct ki_category *categories, int64_t count);
-/* The element of a matrix's values as they lie in memory, if it is not their type. */
-static inline kiln_element ki_narrow_element(const kiln_matrix *A) {
-    return A->codes ? A->codes->element : KILN_ELEMENT_TYPE;
-}
 /* The entries of a matrix with codes, as kiln_matrix_get_csr has them; any array may be NULL. */
 kiln_status ki_codes_entries(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A);
 /* kiln_matrix_copy of an A with codes to a device that keeps them, and ki_matrix_move. */

@@ -2,7 +2,6 @@
  * device. */
 #include "core/codes/entries.h"
 
-#include "core/codes/narrow.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
@@ -120,10 +119,6 @@ done:
 }
 
 kiln_status ki_codes_entries(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A) {
-    if (A->codes->element) {
-        ki_narrow_entries(row_start, col, values, A);
-        return KILN_OK;
-    }
     const bool here = ki_on_cpu(A->device);
     struct fetched fetched = {.numbers = NULL};
     kiln_status status = KILN_OK;
@@ -156,10 +151,9 @@ kiln_status ki_matrix_expand(const kiln_matrix *matrix) {
     void *memory[KI_PARTS] = {0};
     kiln_status status = KILN_OK;
     if (!codes) return KILN_OK;
-    for (int part = 0; part < ki_matrix_parts(A); part++) {
+    for (int part = 0; part < KI_PARTS; part++) {
         const int64_t bytes = ki_matrix_part_bytes(A, part);
-        if (!(memory[part] = ki_alloc((size_t)bytes)))
-            TRY(ki_fail_nomem((size_t)bytes, "a matrix that is kept in fewer bytes"));
+        if (!(memory[part] = ki_alloc((size_t)bytes))) TRY(ki_fail_nomem((size_t)bytes, "a sparse matrix"));
     }
     TRY(ki_codes_entries(memory[KI_ROW_START], memory[KI_COL], memory[KI_VALUES], A));
     A->codes = NULL;

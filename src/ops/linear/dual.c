@@ -41,7 +41,6 @@ static double coded_mean_square(const kiln_matrix *X) {
 }
 
 double ki_dual_mean_square(const kiln_matrix *X) {
-    if (ki_narrow_element(X)) return (double)X->nnz / (double)X->rows; /* of ones */
     if (X->codes) return coded_mean_square(X);
     const int64_t nnz = X->nnz, step = ki_max(nnz / LOOKED_AT, 1), count = nnz / step;
     const float *narrow = ki_host(&X->values);

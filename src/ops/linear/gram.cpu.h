@@ -13,7 +13,6 @@
  * so that the result does not depend on the number of threads. */
 
 #include "core/codes/codes.h"
-#include "core/codes/widen.h"
 
 enum {
     FN(GRAM_ROWS) = 64, /* in a block */
@@ -122,7 +121,7 @@ struct FN(row_entries) {
 
 /* Returns how many elements the room has that a row is written to. */
 static int64_t FN(entries_room)(const kiln_matrix *X) {
-    return X->codes && !X->codes->element ? 2 * (X->codes->numbers->cols + X->codes->count + 2) : 0;
+    return X->codes ? 2 * (X->codes->numbers->cols + X->codes->count + 2) : 0;
 }
 
 /* The row's entries lie in X, or, numbers and then categories, without zeros, in `room`. None of either takes
@@ -153,15 +152,11 @@ static struct FN(row_entries) FN(entries_of)(const kiln_matrix *X, int64_t row, 
     return (struct FN(row_entries)){room, col, at};
 }
 
-/* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others, and
- * narrow ones (core/codes/narrow.h), in `room`. */
+/* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others in
+ * `room`. */
 static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *room) {
     const kiln_matrix *X = all->gram->X;
     const int64_t n = all->n;
-    if (X->format == KILN_DENSE && X->codes) {
-        FN(widen)(room, X->codes->element, ki_host(&X->codes->numbers->values), row * n, n);
-        return room;
-    }
     if (X->format == KILN_DENSE) {
         const real *x = VALUES(X) + row * n;
         if (row * n + ki_ceil_div(n, LANES) * LANES <= X->rows * n) return x;

@@ -1,7 +1,6 @@
 /* Y = alpha * op(A) B + beta * Z and diag(X^T diag(v) X): the halves of mmchain, and so run by its bodies,
  * but for a sparse A and a B of more columns than a pass of theirs takes: then the body of the sampled
  * products, which reads A once. */
-#include "core/codes/codes.h"
 #include "ops/sampled/sddmm.h"
 #include "pass/group.h"
 #include "pass/rows.h"
@@ -13,8 +12,7 @@ enum { WIDE_CPU = 64, WIDE_CPU_TRANSPOSED = 128, WIDE_GPU = 17 };
 
 static bool is_wide(const struct ki_chain *product) {
     const bool plain = product->kind == KI_CHAIN_PLAIN, cpu = ki_on_cpu(product->X->device);
-    return product->X->format == KILN_CSR && (!product->X->codes || ki_narrow_element(product->X)) &&
-           product->k <= KI_SAMPLE_COLUMNS &&
+    return product->X->format == KILN_CSR && !product->X->codes && product->k <= KI_SAMPLE_COLUMNS &&
            product->k >= (!cpu    ? WIDE_GPU
                           : plain ? WIDE_CPU
                                   : WIDE_CPU_TRANSPOSED);

@@ -245,28 +245,6 @@ static void FN(dense_block)(const struct FN(pass) * pass, struct FN(tally) * tal
     FN(dense_scatter)(pass, w, q, x, count, mask);
 }
 
-/* The values of `count` rows from `row` of a narrow X into room. Memory is asked for what comes after them,
- * so that it is busy while the block is multiplied and scattered, too. */
-static void FN(widen_rows)(const kiln_matrix *X, real *room, int64_t row, int64_t count) {
-    enum { LINE = 64 };
-    const int64_t n = X->cols, element = X->values.bytes / X->nnz;
-    const char *ahead = (const char *)ki_host(&X->values) + row * n * element + FN(STREAM);
-    for (int64_t at = 0; at < count * n * element; at += LINE) __builtin_prefetch(ahead + at, 0, 2);
-    FN(widen)(room, X->codes->element, ki_host(&X->values), row * n, count * n);
-}
-
-/* Rows [first, end) of a narrow X, a block at a time: widened into `room`, they stay in the first-level
- * cache for both walks over them, and memory is asked for narrow numbers alone. */
-static void FN(widened_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *room, real *w,
-                              int64_t first, int64_t end, FN(vmask) mask) {
-    const kiln_matrix *X = pass->chain->X;
-    for (int64_t row = first, count; row < end; row += count) {
-        count = ki_min(pass->block, end - row);
-        FN(widen_rows)(X, room, row, count);
-        FN(dense_block)(pass, tally, w, row, count, room, mask);
-    }
-}
-
 /* Rows [first, end). A row's last vector reaches into the rows behind it and is masked; the matrix's last
  * rows, which have nothing behind them to read, go through a padded copy. */
 static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *tail, real *w,
@@ -276,10 +254,6 @@ static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tal
     FN(vmask) mask = FN(first_lanes)(n - (pass->padded - LANES));
     const int64_t direct = n > 0 ? ki_min(end, rows - ki_ceil_div(pass->padded, n) + 1) : 0;
     int64_t row = first;
-    if (pass->chain->X->codes) {
-        FN(widened_range)(pass, tally, tail, w, first, end, mask);
-        return;
-    }
     if (pass->chain->kind == KI_CHAIN_FUSED && !pass->tiled)
         row = FN(walk_range)(pass, tally, w, first, direct, mask);
     for (int64_t count; row < direct; row += count) {
@@ -297,7 +271,5 @@ static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tal
 /* Rows taken together: whole batches make up blocks, and blocks parts. */
 static int64_t FN(dense_batch)(const struct ki_chain *chain) {
     if (chain->k > 1) return FN(GROUP);
-    const bool walks =
-        chain->kind == KI_CHAIN_FUSED && chain->X->cols > FN(SHORT) * LANES && !chain->X->codes;
-    return walks ? FN(PAIR) : FN(BATCH);
+    return chain->kind != KI_CHAIN_FUSED || chain->X->cols <= FN(SHORT) * LANES ? FN(BATCH) : FN(PAIR);
 }

@@ -224,24 +224,10 @@ static int64_t FN(narrow_blocks)(struct FN(narrow) * narrow, struct FN(tally) * 
     return row;
 }
 
-/* Rows [first, end) of an X whose values are narrow, too (core/codes/narrow.h), block by block in `room`. */
-static void FN(narrow_widened)(struct FN(narrow) * narrow, struct FN(tally) * tally, real *room,
-                               int64_t first, int64_t end) {
-    const struct FN(pass) *pass = narrow->pass;
-    const kiln_matrix *X = pass->chain->X;
-    const int64_t n = pass->n;
-    for (int64_t row = first, count; row < end; row += count) {
-        count = ki_min(pass->block, end - row);
-        FN(widen_rows)(X, room, row, count);
-        memset(room + count * n, 0, (size_t)(LANES * n + 2 * LANES) * sizeof(real));
-        FN(narrow_block)(narrow, tally, row, count, room);
-    }
-}
-
 /* Rows [first, end). Rows short of a group, or so near the end of X that vectors would reach beyond it, go
  * through a copy with zeros behind them. */
-static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *widened, real *w,
-                             int64_t first, int64_t end) {
+static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t first,
+                             int64_t end) {
     const real *x = VALUES(pass->chain->X);
     const int64_t n = pass->n, k = pass->k;
     const int64_t safe = ki_min(end, (pass->chain->X->rows * n - LANES) / n);
@@ -251,11 +237,7 @@ static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * ta
     for (int i = 0; i < LANES; i++) narrow.mask[i] = (i & (narrow.slot - 1)) < n ? (real_bits)-1 : 0;
     memset(narrow.sums, 0, (size_t)k * sizeof narrow.sums[0]);
     int64_t row = first;
-    if (pass->chain->X->codes) {
-        FN(narrow_widened)(&narrow, tally, widened, first, end);
-        row = end;
-    } else if (pass->chain->kind == KI_CHAIN_FUSED && k == 1)
-        row = FN(narrow_blocks)(&narrow, tally, first, safe);
+    if (pass->chain->kind == KI_CHAIN_FUSED && k == 1) row = FN(narrow_blocks)(&narrow, tally, first, safe);
     for (int64_t count; row + LANES <= safe; row += count) {
         count = ki_min(pass->block, (safe - row) / LANES * LANES);
         FN(narrow_block)(&narrow, tally, row, count, x + row * n);

@@ -21,10 +21,9 @@ static void list(struct problem_list *list) {
     for (int i = 0; i < (int)(sizeof models / sizeof *models); i += list->thin ? 3 : 1)
         for (int format = KILN_DENSE; format <= KILN_CSR; format++)
             problem_add(list, (struct problem){.format = (kiln_format)format,
-                                               .pattern = format == KILN_DENSE
-                                                              ? i % 2 ? PATTERN_NARROW : PATTERN_DENSE
-                                                          : i % 2 ? PATTERN_CODES
-                                                                  : PATTERN_UNIFORM,
+                                               .pattern = format == KILN_DENSE ? PATTERN_DENSE
+                                                          : i % 2              ? PATTERN_CODES
+                                                                               : PATTERN_UNIFORM,
                                                .rows = 1 + 300 * (i % 2) + 7 * i,
                                                .cols = 1 + 16 * i,
                                                .per_row = 5,

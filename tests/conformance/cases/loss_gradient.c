@@ -40,11 +40,10 @@ static void list(struct problem_list *list) {
                     (kind != KILN_LOSS_SOFTMAX && !(variants[t] & WITH_CERTAIN)))
                     add(list, p, (kiln_loss_kind)kind, t);
         p.flags = variants[0];
-        if (!list->thin) {
-            const enum pattern usual = p.pattern;
-            p.pattern = format == KILN_CSR ? PATTERN_CODES : PATTERN_NARROW;
+        if (format == KILN_CSR && !list->thin) {
+            p.pattern = PATTERN_CODES;
             loss_each_model(list, p, list->thin);
-            p.pattern = usual;
+            p.pattern = PATTERN_UNIFORM;
         }
         if (!list->thin || format == KILN_DENSE) loss_each_model(list, p, list->thin);
         for (int c = 1; c < (int)(sizeof columns / sizeof *columns); c += list->thin ? 2 : 1)
