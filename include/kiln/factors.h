@@ -143,8 +143,9 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of sqrt(sum_ui (r_ui - mean)^2)),
  * else 0; with a test "test_rmse" (explicit). On failure A, B and the report are untouched. Errors:
  * ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
- * Determinism: run to run. Memory: a transposed copy of R, a copy of A and B, and what kiln_factor_solve
- * takes. Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM
+ * Determinism: run to run. Memory: a transposed copy of R (of an R in a file a temporary file, in TMPDIR,
+ * else in /var/tmp, for which R is read several times), a copy of A and B, and what kiln_factor_solve takes.
+ * Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM
  * 2008 (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
 typedef enum kiln_confidence {
     KILN_CONFIDENCE_LINEAR = 1,       /* c = 1 + alpha |r| */

@@ -63,7 +63,8 @@ KILN_API kiln_status kiln_matrix_lend(kiln_memory *memory, kiln_matrix *A);
 /* A sparse matrix with the row starts and columns of `pattern`, which it shares, and values of its own: nnz
  * of them, copied, in the order of pattern's; NULL: ones. type: KILN_TYPE_DEFAULT is pattern's. The structure
  * takes memory once, and both matrices may be freed in any order. A pattern whose values lie in a file stays
- * there: its structure is read once more.
+ * there: with values its structure is read once more, into memory; ones lie with theirs in a temporary file,
+ * in TMPDIR, else in /var/tmp.
  * Errors: ERR_ARGUMENT (pattern is dense), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors. Cost: the values'
  * copy; on a GPU, what passes have derived from a pattern that shared nothing so far is made anew when it is
  * next due. */
