@@ -699,7 +699,7 @@ class Validation(Models):
         absent = self.path("absent.csv")  # refused before any data are read
         for verb, *options in (("glm", "--alpha", 1), ("glm", "--variance-power", 1.5),
                                ("glm", "--link-power", 2), ("glm", "--standard-errors", "--l2", 1),
-                               ("glm", "--standard-errors", "--l1", 1), ("glm", "--family", "tweedie"),
+                               ("glm", "--standard-errors", "--l1", 1), ("glm", "--family", "tweedie", "--alpha", 2),
                                ("svm", "--epsilon", 0.1), ("svm", "--regression", "--class-weight",
                                                            "balanced")):
             kiln(verb, absent, "--target", "y", *options, code=2)
@@ -974,7 +974,7 @@ class Ranking(Models):
                           kiln(verb, table, "--unweighted", "--weight", "Weight", *CPU, code=2)[1])
             kiln(verb, self.write("q.csv", 'source,target\n"a, b",c\nc,"a, b"\n'), "--scores",
                  self.path("s.csv"), *CPU)
-            lines = open(self.path("s.csv")).read().split("\n")
+            lines = self.read("s.csv").decode().split("\n")
             self.assertEqual(lines[0], header)
             self.assertTrue(lines[1].startswith('"a, b",'))
         kiln("convert", table, self.path("t.mtx"))
