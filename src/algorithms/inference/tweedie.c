@@ -32,13 +32,14 @@ static double log_term(const struct series *series, double j) {
 /* Adds the terms from j on, in steps, until they no longer count. */
 static void add_terms(struct series *series, double j, double step) {
     const double least = -40; /* of the logarithm, below the top */
-    for (; j >= 1; j += step) {
+    while (j >= 1) {
         const double log_w = log_term(series, j) - series->top;
         if (!(log_w >= least)) return;
         const double w = exp(log_w);
         series->sum += w;
         series->first += j * w;
         series->with_gamma += j * ki_digamma(series->a * j) * w;
+        j += step;
     }
 }
 
