@@ -101,7 +101,7 @@ static kiln_status add_columns(const struct ki_chain *chain, const kiln_matrix *
     column.rows = chain->k;
     column.cols = 1;
     column.view = true;
-    TRY(ki_matrix_new(&ones, X->device, X->type, X->rows, 1));
+    TRY(ki_matrix_new_held(&ones, X->device, X->type, X->rows, 1));
     TRY(ki_set_all(ones, 1));
     TRY(ki_chain_gpu(&(struct ki_chain){
         .kind = KI_CHAIN_TRANSPOSED, .out = &column, .alpha = 1, .X = eta, .y = ones, .k = 1}));
@@ -114,7 +114,7 @@ kiln_status ki_chain_gpu_composed(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     kiln_matrix *eta = NULL;
     kiln_status status;
-    TRY(ki_matrix_new(&eta, X->device, X->type, X->rows, chain->k));
+    TRY(ki_matrix_new_held(&eta, X->device, X->type, X->rows, chain->k));
     TRY(ki_chain_gpu(&(struct ki_chain){
         .kind = KI_CHAIN_PLAIN, .out = eta, .alpha = 1, .X = X, .y = chain->y, .k = chain->k}));
     TRY(map_rows(chain, eta));

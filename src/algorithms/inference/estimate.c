@@ -63,6 +63,18 @@ static double pearson(const struct estimate *of) {
     return sum / rows;
 }
 
+/* The dispersion of targets that differ from their means in the last digits alone, which says nothing. */
+static double rounding(const struct estimate *of) {
+    const double unit = 1e-13;
+    double sum = 0, rows = 0;
+    for (int64_t i = 0; i < of->m; i++) {
+        if (!(of->weights[i] > 0)) continue;
+        sum += of->weights[i] * pow(of->means[i], 2 - of->options.parameter);
+        rows++;
+    }
+    return unit * unit * sum / rows;
+}
+
 /* The derivative by the power at the best dispersion for it, by secants in log phi from the last one. */
 static kiln_status tweedie_slope(double *slope, struct estimate *of) {
     enum { STEPS = 60 };
@@ -73,9 +85,9 @@ static kiln_status tweedie_slope(double *slope, struct estimate *of) {
         if (i > 0) step *= here < former || here > former ? here / (former - here) : 0;
         step = copysign(fmin(fabs(step), 1), here); /* uphill */
         former = here;
-        t += step;
+        t += isfinite(here) ? step : here;
     }
-    if (i < STEPS && isfinite(t)) return KILN_OK;
+    if (i < STEPS && isfinite(t) && exp(t) > rounding(of)) return KILN_OK;
     ki_fail(KILN_ERR_DATA, "%s: no dispersion is best for the power %g", call, of->options.parameter);
     return ki_hint("are the targets fitted exactly? Give the power");
 }

@@ -6,7 +6,10 @@
  * on both sides as a bell of width sigma = sqrt(j / (1 + a)), and are summed as far as they count. The sum of
  * a smooth bell is h times that of every h-th term, but for some exp(-2 pi^2 sigma^2 / h^2) of it: h is at
  * most sigma / 2, so that a row costs some 150 terms at most, whatever its y. Rounding leaves an error of
- * some 1e-16 j log j in log f, as the parts cancel. */
+ * some 1e-16 j log j in log f, as the parts cancel. From j = 1e6 on that is more, in the derivatives, than
+ * what the saddle point leaves out, some 1 / (12 j):
+ *   log f = -1/2 log(2 pi phi y^p) - d / (2 phi),  d = 2 y^(2-p) g(log(y / mu)),
+ *   g(r) = (e^((p-1) r) - 1) / (p-1) - (1 - e^((p-2) r)) / (2-p). */
 #define _DEFAULT_SOURCE
 #include "algorithms/inference/tweedie.h"
 
@@ -43,6 +46,19 @@ static void add_terms(struct series *series, double j, double step) {
     }
 }
 
+static const double MANY = 1e6;
+
+static struct ki_tweedie row_near_saddle(double y, double mean, double phi, double power) {
+    const double one = power - 1, two = 2 - power, r = log(y / fmax(mean, DBL_MIN)), log_y = log(y);
+    const double up = expm1(one * r), down = expm1(-two * r);
+    const double g = up / one + down / two;
+    const double by_power = ((up + 1) * r - up / one) / one + ((down + 1) * r + down / two) / two;
+    const double half = exp(two * log_y) / phi; /* d / (2 phi) over g */
+    return (struct ki_tweedie){.value = -0.5 * (log(2 * acos(-1) * phi) + power * log_y) - half * g,
+                               .by_dispersion = half * g - 0.5,
+                               .by_power = -0.5 * log_y - half * (by_power - log_y * g)};
+}
+
 static struct ki_tweedie row_at(double y, double mean, double dispersion, double power) {
     const double one = power - 1, two = 2 - power, phi = dispersion, log_mean = log(fmax(mean, DBL_MIN));
     const double theta = -exp(-one * log_mean) / one, kappa = exp(two * log_mean) / two;
@@ -53,6 +69,7 @@ static struct ki_tweedie row_at(double y, double mean, double dispersion, double
     const double a = two / one, log_y = log(y), log_rest = log_y - log(one * phi);
     struct series series = {.a = a, .log_x = a * log_rest - log(two * phi)};
     const double best = fmax(1, floor(exp(two * log_y) / (two * phi)));
+    if (best > MANY) return row_near_saddle(y, mean, phi, power);
     const double sigma = sqrt(best / (1 + a)), step = sigma < 8 ? 1 : floor(sigma / 2);
     series.top = log_term(&series, best);
     add_terms(&series, best, step);

@@ -1,6 +1,7 @@
 /* Matrices with codes: how they are made, of codes or of entries. */
 #include "core/codes/entries.h"
 
+#include <stdlib.h>
 #include <stdatomic.h>
 
 #include "core/processes.h"
@@ -87,17 +88,12 @@ static void lay_out(struct ki_codes *codes, int64_t cols, const struct ki_catego
     }
 }
 
-/* The column that is the `rank`-th by levels, of equal ones the first. */
-static struct ki_code_column *narrow_column(const struct ki_codes *codes, int64_t rank) {
-    for (int64_t c = 0; c < codes->count; c++) {
-        int64_t before = 0;
-        for (int64_t d = 0; d < codes->count; d++) {
-            const int64_t more = codes->column[d].levels - codes->column[c].levels;
-            before += more < 0 || (more == 0 && d < c);
-        }
-        if (before == rank) return &codes->column[c];
-    }
-    return NULL;
+/* By levels, of equal ones the first. */
+static int compare_columns(const void *a, const void *b) {
+    const struct ki_code_column *x = *(struct ki_code_column *const *)a,
+                                *y = *(struct ki_code_column *const *)b;
+    if (x->levels != y->levels) return x->levels < y->levels ? -1 : 1;
+    return x->first < y->first ? -1 : 1;
 }
 
 /* Bytes before the codes. */
@@ -106,12 +102,17 @@ static int64_t head_bytes(const struct making *m) {
 }
 
 /* The beginning of the words. */
-static void put_head(const struct making *m) {
+static kiln_status put_head(const struct making *m) {
     const struct ki_codes *codes = m->codes;
+    const size_t bytes = (size_t)codes->count * sizeof(struct ki_code_column *);
+    struct ki_code_column **ranked = ki_alloc(bytes);
+    if (!ranked) return ki_fail_nomem(bytes, "categories");
+    for (int64_t c = 0; c < codes->count; c++) ranked[c] = &codes->column[c];
+    qsort(ranked, (size_t)codes->count, sizeof *ranked, compare_columns);
     int32_t *word = m->words;
     int64_t near = 0;
     for (int64_t rank = 0; rank < codes->count; rank++, word += KI_CODE_WORDS) {
-        struct ki_code_column *column = narrow_column(codes, rank);
+        struct ki_code_column *column = ranked[rank];
         column->near = near += column->levels * column->spread;
         word[KI_CODE_AT] = (int32_t)(column->at / 16);
         word[KI_CODE_BYTES] = column->bytes;
@@ -121,6 +122,8 @@ static void put_head(const struct making *m) {
         word[KI_CODE_NEAR] = (int32_t)ki_min(near, INT32_MAX);
     }
     memcpy(word, codes->place, (size_t)m->width * 4);
+    ki_free(ranked);
+    return KILN_OK;
 }
 
 /* Room for codes and numbers, which are not yet written. Freed by making_free, whatever it returns. */
@@ -148,9 +151,8 @@ static kiln_status making_begin(struct making *m, kiln_type type, int64_t rows, 
     m->words_count = bytes / 4;
     m->words = ki_calloc((size_t)bytes);
     if (!m->words) return ki_fail_nomem((size_t)bytes, "categories");
-    put_head(m);
     ki_codes_point(m->codes->column, count, m->words);
-    return KILN_OK;
+    return put_head(m);
 }
 
 /* What has been written goes to the device. */

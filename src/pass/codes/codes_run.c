@@ -112,8 +112,8 @@ static kiln_status launch(struct ki_kernel *kernel, const struct ki_plan *plan, 
 static kiln_status places(const char *function, kiln_matrix *all, kiln_matrix *part,
                           const struct ki_chain *chain) {
     const struct ki_codes *codes = chain->X->codes;
-    return ki_launch_elements(part, part->nnz, "codes", function, "-DPLACES",
-                              KI_PACK(coded_places, part, .all = all, .part = part, .words = codes->words,
+    return ki_launch_elements(all, part->nnz, "codes", function, "-DPLACES", /* the larger one's indices */
+                              KI_PACK(coded_places, all, .all = all, .part = part, .words = codes->words,
                                       .places = (int32_t)(codes->count * KI_CODE_WORDS),
                                       .count = (int32_t)codes->numbers->cols, .k = chain->k));
 }
@@ -122,7 +122,7 @@ static kiln_status places(const char *function, kiln_matrix *all, kiln_matrix *p
 static kiln_status numbers_products(kiln_matrix *rest, const struct ki_chain *chain) {
     kiln_matrix *numbers = chain->X->codes->numbers, *y = NULL, *all = (kiln_matrix *)(uintptr_t)chain->y;
     kiln_status status;
-    TRY(ki_matrix_new(&y, numbers->device, numbers->type, numbers->cols, chain->k));
+    TRY(ki_matrix_new_held(&y, numbers->device, numbers->type, numbers->cols, chain->k));
     TRY(places("coded_take", all, y, chain));
     TRY(ki_chain_gpu(&(struct ki_chain){
         .kind = KI_CHAIN_PLAIN, .out = rest, .alpha = 1, .X = numbers, .y = y, .k = chain->k}));
@@ -135,7 +135,7 @@ done:
 static kiln_status numbers_sums(const kiln_matrix *rest, const struct ki_chain *chain) {
     kiln_matrix *numbers = chain->X->codes->numbers, *w = NULL;
     kiln_status status;
-    TRY(ki_matrix_new(&w, numbers->device, numbers->type, numbers->cols, chain->k));
+    TRY(ki_matrix_new_held(&w, numbers->device, numbers->type, numbers->cols, chain->k));
     TRY(ki_chain_gpu(
         &(struct ki_chain){.kind = chain->kind == KI_CHAIN_SQUARES ? KI_CHAIN_SQUARES : KI_CHAIN_TRANSPOSED,
                            .out = w,
