@@ -699,7 +699,8 @@ class Validation(Models):
         absent = self.path("absent.csv")  # refused before any data are read
         for verb, *options in (("glm", "--alpha", 1), ("glm", "--variance-power", 1.5),
                                ("glm", "--link-power", 2), ("glm", "--standard-errors", "--l2", 1),
-                               ("glm", "--standard-errors", "--l1", 1), ("glm", "--family", "tweedie", "--alpha", 2),
+                               ("glm", "--standard-errors", "--l1", 1),
+                               ("glm", "--family", "tweedie", "--alpha", 2),
                                ("svm", "--epsilon", 0.1), ("svm", "--regression", "--class-weight",
                                                            "balanced")):
             kiln(verb, absent, "--target", "y", *options, code=2)
