@@ -120,14 +120,15 @@ kiln_status kiln_processes_unite(kiln_matrix **X, kiln_processes *processes, con
     kiln_matrix *here = NULL, *made = NULL;
     int64_t *facts = NULL;
     int number = -1;
+    bool wrapped = false;
     kiln_status status, outcome;
     TRY(check("kiln_processes_unite", p));
-    if (!X || !mine) return ki_fail(KILN_ERR_ARGUMENT, "kiln_processes_unite: an argument is NULL");
+    if (!X || !mine) TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_processes_unite: an argument is NULL"));
     TRY(drop_first(p));
     const size_t bytes = FACTS * (size_t)p->transport.count * sizeof *facts;
     facts = ki_alloc(bytes);
     outcome = facts ? begin_rows(&here, &number, p, mine) : ki_fail_nomem(bytes, "the rows of processes");
-    if (!here && mine->release) mine->release(mine->user);
+    wrapped = here != NULL; /* and has release */
     TRY(agree(p, outcome));
     TRY(gather_facts(facts, p, here));
     TRY(check_facts(facts, p->transport.count));
@@ -142,6 +143,7 @@ done:
     kiln_matrix_free(made);
     kiln_matrix_free(here);
     ki_free(facts);
+    if (!wrapped && mine && mine->release) mine->release(mine->user);
     return status;
 }
 

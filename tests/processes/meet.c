@@ -112,8 +112,13 @@ static void check_bytes(kiln_processes *p) {
 
 static void check_refusals(kiln_processes *p) {
     int64_t count = -1;
+    int released = 0;
+    kiln_matrix *X = NULL;
+    const kiln_memory mine = {.size = sizeof mine, .release = count_release, .user = &released};
     CHECK(kiln_processes_meet(NULL, 0, NULL) == KILN_ERR_ARGUMENT);
     CHECK(kiln_processes_unite(NULL, p, NULL) == KILN_ERR_ARGUMENT);
+    CHECK(kiln_processes_unite(NULL, p, &mine) == KILN_ERR_ARGUMENT && released == 1);
+    CHECK(kiln_processes_unite(&X, NULL, &mine) == KILN_ERR_ARGUMENT && released == 2 && !X);
     CHECK(kiln_processes_collect(NULL, &count, p, NULL, 0) == KILN_ERR_ARGUMENT);
     CHECK(kiln_processes_spread(NULL, &count, p) == KILN_ERR_ARGUMENT);
     CHECK(kiln_processes_rest(NULL) == KILN_ERR_ARGUMENT);
@@ -124,6 +129,9 @@ static void check_refusals(kiln_processes *p) {
 /* One process can neither send any more nor be heard of: the others have the error, and end. */
 static void check_lost(kiln_processes *p, int whose) {
     int64_t count = 1;
+    int released = 0;
+    kiln_matrix *X = NULL;
+    const kiln_memory mine = {.size = sizeof mine, .release = count_release, .user = &released};
     char byte = 0, *bytes = &byte;
     if (mesh.rank == whose) {
         mesh.broken = 1;
@@ -139,6 +147,7 @@ static void check_lost(kiln_processes *p, int whose) {
     }
     CHECK(status == KILN_ERR_DEVICE_LOST);
     CHECK(kiln_processes_rest(p) == KILN_ERR_DEVICE_LOST);
+    CHECK(kiln_processes_unite(&X, p, &mine) == KILN_ERR_DEVICE_LOST && released == 1 && !X);
     for (int i = 0; i < mesh.count; i++)
         if (i != mesh.rank) shutdown(mesh.to[i], SHUT_RDWR); /* as the end of a process does */
 }
