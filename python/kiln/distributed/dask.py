@@ -88,6 +88,7 @@ def _begin(key: str, count: int, dask_worker: Any) -> None:
 
 
 def _end(key: str) -> None:
+    """A worker that waits at one of the boxes, as another has failed, notices that it is gone."""
     for box in [one for one in _boxes if one[0] == key]:
         del _boxes[box]
 
@@ -128,8 +129,9 @@ class _Workers:
         self._ask(to, "kiln_bytes", key=self._key, to=to, source=self.rank, data=bytes(data))
 
     def receive(self, source: int, data: memoryview) -> None:
-        box = _boxes[self._key, self.rank, source]
-        while True:
+        where = self._key, self.rank, source
+        box = _boxes.get(where)
+        while box is not None and where in _boxes:
             with contextlib.suppress(queue.Empty):
                 data[:] = box.get(timeout=_PATIENCE)
                 return
@@ -137,3 +139,4 @@ class _Workers:
                 self._ask(source, "identity")
             except OSError as error:
                 raise DeviceError(f"worker {self._addresses[source]} has gone") from error
+        raise DeviceError("the fit has ended: another worker could not do its part")
