@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import inspect
 import os
 import pickle
+import re
 import threading
 from typing import Any, Callable
 
@@ -43,7 +45,7 @@ class Joined:
         self.fitting = False  # so that fits within a fit are this process's own
         try:
             self._lead(lambda: setattr(self, "_device", Device(name, _processes=self._handle, **options)))
-        except KilnError:
+        except BaseException:  # a device's name that is no text, too: nobody else has the handle
             self.leave()
             raise
 
@@ -80,14 +82,17 @@ class Joined:
 
     def collect(self, what: Any) -> list[Any]:
         """In process 0 what each process gave; elsewhere nothing."""
-        data = pickle.dumps(what, protocol=5)
+        return [pickle.loads(one) for one in self._collect_bytes(pickle.dumps(what, protocol=5))]
+
+    def _collect_bytes(self, data: bytes) -> list[bytes]:
+        """The same of bytes, of which no process fails by itself."""
         all_, ends = ffi.new("void **"), ffi.new("int64_t[]", self.size)
         self._check(lib.kiln_processes_collect(all_, ends, self._handle, ffi.from_buffer(data), len(data)))
         if all_[0] == ffi.NULL:
             return []
         try:
             view = memoryview(ffi.buffer(all_[0], ends[self.size - 1]))
-            return [pickle.loads(view[begin:end]) for begin, end in zip([0, *ends], ends)]
+            return [bytes(view[begin:end]) for begin, end in zip([0, *ends], ends)]
         finally:
             lib.kiln_free(all_[0])
 
@@ -152,31 +157,31 @@ class Joined:
             self.fitting = False
 
     def _fit(self, model: Any, fit: Callable[..., Any], X: Any, rows: dict[str, Any]) -> None:
-        mine: Any = None
-        try:
-            mine = _Rows(model, X, rows)
-            facts: Any = mine.facts
-        except Exception as error:  # which all are to have
-            facts = error
-        all_ = self.gather((f"{type(model).__name__}.fit", _sendable(facts)))
-        self._check_facts(all_, facts)
-        single = all(one["dtype"] == "float32" for one in all_)
-        told = self.collect(mine.rows)
-        united = ffi.new("kiln_matrix **")
-        status = lib.kiln_processes_unite(united, self._handle, mine.lent(np.float32 if single
-                                                                          else np.float64))
+        doing = f"{type(model).__name__}.fit"
+        mine, all_ = self._ready(doing, lambda: _Rows(model, X, rows), lambda made: made.facts)
+        _check_facts(all_)
+        dtype = np.float32 if all(one["dtype"] == "float32" for one in all_) else np.float64
+        # What may need much memory is made before the library's protocol begins: all learn of a failure.
+        (data, memory, handle), _ = self._ready(doing, lambda: (pickle.dumps(mine.rows, protocol=5),
+                                                                *mine.lent(dtype)))
+        pickles, united = self._collect_bytes(data), ffi.new("kiln_matrix **")
+        _LENT.add(handle)
+        status = lib.kiln_processes_unite(united, self._handle, memory)
 
-        def train() -> dict[str, Any]:
+        def train() -> tuple[dict[str, Any], dict[str, Any]]:
             self._check(status)
             assert self._device is not None
             whole = Matrix.adopt(united[0], self._device)
             model.__dict__.pop("feature_names_in_", None)
-            fit(model, whole, **_joint_rows(told))
+            fit(model, whole, **_joint_rows([pickle.loads(one) for one in pickles]))
             if all_[0]["names"] is not None:
                 model.feature_names_in_ = np.array(all_[0]["names"], object)
-            return {name: value for name, value in vars(model).items() if name not in _parameters(model)}
+            return ({name: value for name, value in vars(model).items() if name not in _parameters(model)},
+                    {name: one.get_state() for name, one in _generators(model)})
 
-        fitted = self._lead(train)
+        fitted, states = self._lead(train)
+        for name, one in _generators(model):  # the others' go on as process 0's, for the next fit
+            one.set_state(states[name])
         counts = [one["rows"] for one in all_]
         first = sum(counts[:self.rank])
         for name in model._row_results:
@@ -186,20 +191,45 @@ class Joined:
         vars(model).clear()
         vars(model).update({**kept, **fitted})
 
-    def _check_facts(self, all_: list[Any], own: Any) -> None:
-        """The same error in all processes, where one has one or they differ."""
+    def _ready(self, doing: str, make: Callable[[], Any],
+               tell: Callable[[Any], Any] = lambda made: None) -> tuple[Any, list[Any]]:
+        """make(), and what all tell of theirs; an exception in one process is raised in all."""
+        made: Any = None
+        try:
+            made = make()
+            told = tell(made)
+        except Exception as error:  # which all are to have
+            told = error
+        all_ = self.gather((doing, _sendable(told)))
+        try:
+            for rank, one in enumerate(all_):
+                if isinstance(one, Exception):
+                    if rank == self.rank and isinstance(told, Exception):
+                        raise told
+                    one.args = (f"process {rank} of {self.size}: {one}",)
+                    raise one
+            return made, all_
+        finally:
+            del told  # an exception that its own traceback kept would keep X
+
+
+def _check_facts(all_: list[Any]) -> None:
+    """The same error in all processes, where they differ."""
+    for name, what in (("parameters", "parameters"), ("columns", "features"), ("names", "feature names"),
+                       ("sparse", "kind of X, dense or sparse,"), ("given", "arrays beside X")):
         for rank, facts in enumerate(all_):
-            if isinstance(facts, Exception):
-                if rank == self.rank:
-                    raise own
-                facts.args = (f"process {rank} of {self.size}: {facts}",)
-                raise facts
-        for name, what in (("parameters", "parameters"), ("columns", "features"), ("names", "feature names"),
-                           ("sparse", "kind of X, dense or sparse,"), ("given", "arrays beside X")):
-            for rank, facts in enumerate(all_):
-                if facts[name] != all_[0][name]:
-                    raise ArgumentError(f"process {rank} of {self.size} has other {what} than process 0: "
-                                        f"{facts[name]!r}, where that has {all_[0][name]!r}")
+            if facts[name] != all_[0][name]:
+                found, first = _different(facts[name], all_[0][name])
+                raise ArgumentError(f"process {rank} of {len(all_)} has other {what} than process 0: "
+                                    f"{found}, where that has {'another' if found == first else first}")
+
+
+def _different(*both: Any) -> list[str]:
+    """Two facts in words; of those that have names, the ones that differ."""
+    if not isinstance(both[0], dict):
+        return [repr(one) for one in both]
+    names = [name for name in {**both[0], **both[1]} if both[0].get(name) != both[1].get(name)]
+    return [", ".join(f"{name}={one[name]}" for name in names if name in one) or "none" for one in both]
 
 
 class _Rows:
@@ -225,22 +255,39 @@ class _Rows:
         self.rows = {name: value if np.isscalar(value) and name != "y" else host_vector(value)
                      for name, value in rows.items() if value is not None}
         check_consistent_length(self.X, *(one for one in self.rows.values() if not np.isscalar(one)))
-        parameters = {name: repr(value) for name, value in model.get_params(deep=False).items()
+        parameters = {name: _Value(value) for name, value in model.get_params(deep=False).items()
                       if name not in ("device", "verbose", "callback")}
         self.facts = {"rows": self.X.shape[0], "columns": self.X.shape[1], "dtype": self.X.dtype.name,
                       "sparse": hasattr(self.X, "tocsr"), "names": None if names is None else list(names),
                       "parameters": parameters, "given": {name: _kind(one)
                                                           for name, one in self.rows.items()}}
 
-    def lent(self, dtype: Any) -> Any:
-        """The rows of X as a kiln_memory, which keeps them until the library is done."""
+    def lent(self, dtype: Any) -> tuple[Any, Any]:
+        """The rows of X as a kiln_memory, and the handle that keeps them while it is in _LENT."""
         keep: list[Any] = []
         memory = host_memory(keep, self.X, dtype)
         handle = ffi.new_handle(keep)
-        _LENT.add(handle)
         memory.release, memory.user = _done, handle
         keep.append(memory)
-        return memory
+        return memory, handle
+
+
+class _Value:
+    """A parameter's value, as processes compare theirs. What repr shortens, or tells by its address, is the
+    same where its pickle is: a generator in the same state, wherever it lies."""
+
+    def __init__(self, value: Any) -> None:
+        text = repr(value)
+        self.text = re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+        exact = isinstance(value, np.ndarray) or self.text != text
+        # protocol 4, as 5 also tells whether an array may be written
+        self.key = hashlib.sha256(pickle.dumps(value, protocol=4)).hexdigest() if exact else text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Value) and self.key == other.key
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 def _kind(one: Any) -> Any:
@@ -259,6 +306,12 @@ def _joint_rows(told: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _parameters(model: Any) -> set[str]:
     return set(model._get_param_names())
+
+
+def _generators(model: Any) -> list[tuple[str, np.random.RandomState]]:
+    """The parameters from which a fit draws numbers."""
+    return [(name, one) for name, one in vars(model).items()
+            if name in _parameters(model) and isinstance(one, np.random.RandomState)]
 
 
 def _sendable(what: Any) -> Any:
@@ -316,7 +369,6 @@ class _Calls:
 
 def _local(transport: Any) -> tuple[int, int]:
     """This process's number among those of its machine, and how many these are."""
-    import hashlib
     import socket
 
     boot = "/proc/sys/kernel/random/boot_id"

@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -114,6 +115,84 @@ assert not kiln._joint._LENT or rank > 0  # what the library is done with goes
 print(model.coef_.tobytes().hex())
 """)
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("whose", [0, 1])
+@pytest.mark.parametrize("where", ["kiln._joint.host_memory", "kiln._joint.pickle.loads"])
+def test_memory_runs_out_in_one(whose, where):
+    """Nobody waits for the others' part of a fit that one cannot begin, and the next one works."""
+    if (whose, where) == (1, "kiln._joint.pickle.loads"):
+        where = "kiln._joint.pickle.dumps"  # of y, which process 0 alone reads
+    told = joined.run(2, f"""
+X, y, _ = data()
+where, name = {where!r}.rsplit(".", 1)
+owner = eval(where)
+true = getattr(owner, name)
+def fails(*given, **named):
+    large = {{"host_memory": lambda X: True, "loads": lambda data: len(data) > 4000,
+             "dumps": lambda rows: isinstance(rows, dict) and "y" in rows}}[name]
+    if rank == {whose} and large(given[-2 if name == "host_memory" else 0]):
+        raise MemoryError("there is no more")
+    return true(*given, **named)
+with kiln.distributed.join(transport, threads=1):
+    setattr(owner, name, fails)
+    with pytest.raises(MemoryError, match="there is no more"):
+        kiln.Ridge(1.0).fit(X, y)
+    setattr(owner, name, true)
+    assert not kiln._joint._LENT or name == "loads"
+    model = kiln.Ridge(1.0).fit(X, y)
+print(model.coef_.tobytes().hex())
+""", seconds=60)
+    assert told[0] == told[1]
+
+
+def test_generators_are_the_same_in_the_same_state():
+    """Wherever they lie in memory, and whatever processes drew from them in fits; the message names nothing
+    but what differs."""
+    told = joined.run(2, """
+X, y, _ = data()
+keep = [np.random.RandomState(i) for i in range(10 * rank)]  # so that addresses differ
+random = np.random.RandomState(0)
+with kiln.distributed.join(transport, threads=1):
+    for _ in range(2):
+        model = kiln.KMeans(3, random_state=random).fit(mine(X))
+    print(random.randint(1 << 30), model.cluster_centers_.tobytes().hex())
+    with pytest.raises(kiln.ArgumentError, match="other parameters") as caught:
+        kiln.KMeans(3, random_state=np.random.RandomState(rank)).fit(mine(X))
+    assert str(caught.value).endswith("random_state=RandomState(MT19937), where that has another")
+    with pytest.raises(kiln.ArgumentError, match="other parameters") as caught:
+        kiln.Ridge(1.0 + rank).fit(X, y)
+    assert str(caught.value).endswith("alpha=2.0, where that has alpha=1.0")
+    starts = np.zeros((3, 6)) + np.arange(3.)[:, None]
+    kiln.KMeans(3, init=starts).fit(mine(X))
+    starts.flags.writeable = rank == 0
+    kiln.KMeans(3, init=starts).fit(mine(X))
+    long = np.zeros((300, 6))
+    long[150] = rank  # which repr leaves out
+    with pytest.raises(kiln.ArgumentError, match="other parameters"):
+        kiln.KMeans(300, init=long).fit(X)
+""")
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("wrong", ["device=3", "device='cpu', threads='many'", "device='cpu', memory=2**70",
+                                   "device='nothing'"])
+def test_no_device_leaves_no_processes(wrong):
+    """Whatever exception says so: all have it, all leave, and they can join again."""
+    joined.run(2, f"""
+X, y, _ = data()
+parted = []
+part = kiln._joint.Joined._part
+kiln._joint.Joined._part = lambda self: (parted.append(self), part(self))
+with pytest.raises(Exception) as caught:
+    kiln.distributed.join(transport, {wrong})
+alone = pytest.raises(type(caught.value), kiln.Device, *eval("(lambda device, **rest: (device,))({wrong})"),
+                      **eval("(lambda device, **rest: rest)({wrong})"))
+assert str(alone.value) == str(caught.value)
+assert len(parted) == 1 and kiln._joint.current() is None
+with kiln.distributed.join(transport, threads=1):
+    kiln.Ridge().fit(X, y)
+""", seconds=60)
 
 
 def test_what_cannot_be_shared_is_refused_in_all():
@@ -327,6 +406,42 @@ def test_dask_frames(client):
     found = over.fit(kiln.Ridge(), cut[["a", "b"]], cut["c"])
     np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-8)
     assert list(found.feature_names_in_) == ["a", "b"]
+
+
+def _no_memory(parts):
+    raise MemoryError("there is no more")
+
+
+def _patch(name, made, dask_worker):
+    import kiln.distributed.dask as over
+
+    made, dask_worker.kiln_true = made or dask_worker.kiln_true, getattr(over, name)
+    setattr(over, name, made)
+
+
+@pytest.mark.parametrize("whose", [0, 1])
+def test_a_dask_worker_fails_by_itself(client, whose):
+    """The client has its error, the other worker is free again, and the next fit works."""
+    import kiln.distributed.dask as over
+
+    X, y = np.random.default_rng(0).normal(size=(140, 3)), np.arange(140.0)
+    cut, values = _on_dask(X, y)
+    worker = sorted(client.scheduler_info(n_workers=-1)["workers"])[whose]
+    client.run(_patch, "_joined_rows", _no_memory, workers=[worker])
+    try:
+        with pytest.raises(MemoryError, match="there is no more"):
+            over.fit(kiln.Ridge(), cut, values)
+    finally:
+        client.run(_patch, "_joined_rows", None, workers=[worker])
+    end = time.monotonic() + 30
+    while any(client.processing().values()) or any(client.run(_executing).values()):
+        assert time.monotonic() < end, "a worker waits for ever"
+        time.sleep(0.1)
+    np.testing.assert_allclose(over.fit(kiln.Ridge(), cut, values).coef_, kiln.Ridge().fit(X, y).coef_)
+
+
+def _executing(dask_worker):
+    return dask_worker.state.executing_count
 
 
 def _end_worker(now):
