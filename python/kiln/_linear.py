@@ -377,12 +377,14 @@ class Ridge(LinearRegression):
         targets = as_columns(host_vector(y), X.dtype)
         weights = self._weights(sample_weight, X)
         assert_all_finite(X.data if hasattr(X, "indptr") else X)
-        sums = self._sums if not first else Sums(X.shape[1], targets.shape[1], self.fit_intercept)
+        sums = self._sums if not first else Sums(X.shape[1], targets.shape[1], bool(self.fit_intercept))
         if sums.T.shape[1] != targets.shape[1]:
             raise ArgumentError(f"y has {targets.shape[1]} targets, but the first batch had "
                                 f"{sums.T.shape[1]}")
+        if sums.centred != bool(self.fit_intercept):
+            raise ArgumentError("fit_intercept cannot change between calls to partial_fit: fit begins anew")
         alphas = self._alphas(targets.shape[1])
-        sums.add(X, targets, None if weights is None else host_vector(weights))
+        sums = sums.added(X, targets, None if weights is None else host_vector(weights))
         W, b = sums.ridge(alphas)
         self._sums = sums
         self._shape(y, W.astype(X.dtype), b.astype(X.dtype))

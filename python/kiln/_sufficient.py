@@ -7,10 +7,12 @@ and of two sets of rows a and b, with d = m_b - m_a of x and e of y (Chan, Golub
 which does not cancel where columns lie far from zero. Without an intercept the means are 0."""
 from __future__ import annotations
 
+import copy
+import warnings
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lstsq, solve
+from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 
 from ._functions import multiply
 
@@ -23,29 +25,41 @@ class Sums:
         self.mean = np.zeros(features + targets)
         self.S, self.T = np.zeros((features, features)), np.zeros((features, targets))
 
-    def add(self, X: Any, y: Any, weights: Any) -> None:
-        """Rows X, which become dense, with targets y (n, n_targets) and weights; None: 1 each."""
+    def added(self, X: Any, y: Any, weights: Any) -> Sums:
+        """New sums that count rows X, too, which become dense, with targets y (n, n_targets) and weights
+        (None: 1 each). These stay as they are, so that rows of which no model comes do not count."""
         rows = np.hstack([X.toarray() if hasattr(X, "toarray") else X, y]).astype(np.float64, copy=False)
         v = np.ones(len(rows)) if weights is None else np.asarray(weights, np.float64)
         total = self.weight + v.sum()
         if v.sum() == 0:
-            return
+            return self
         mean = v @ rows / v.sum() if self.centred else np.zeros(rows.shape[1])
         centred = (rows - mean) * np.sqrt(v)[:, None]
         n = len(self.S)
         products = multiply(np.ascontiguousarray(centred[:, :n]), centred, transposed=True, device="cpu")
         apart = mean - self.mean
         products = products + self.weight * v.sum() / total * np.outer(apart[:n], apart)
-        self.S += products[:, :n]
-        self.T += products[:, n:]
-        self.mean += v.sum() / total * apart
-        self.weight = total
+        sums = copy.copy(self)
+        sums.S, sums.T = self.S + products[:, :n], self.T + products[:, n:]
+        sums.mean, sums.weight = self.mean + v.sum() / total * apart, total
+        return sums
 
     def ridge(self, alphas: Any) -> tuple[Any, Any]:
         """W (n_features, n_targets) and b (1, n_targets) of ||v^1/2 (x W + b - y)||^2 + alpha ||w||^2, with
         an alpha for each target; of the least norm where alpha is 0."""
         n = len(self.S)
-        columns = [solve(self.S + alpha * np.eye(n), t, assume_a="pos") if alpha > 0 else lstsq(self.S, t)[0]
-                   for alpha, t in zip(alphas, self.T.T)]
-        W = np.column_stack(columns)
+        W = np.column_stack([_solved(self.S, alpha, t) for alpha, t in zip(alphas, self.T.T)])
         return W, (self.mean[n:] - self.mean[:n] @ W).reshape(1, -1)
+
+
+def _solved(S: Any, alpha: float, t: Any) -> Any:
+    """w of (S + alpha I) w = t, of the least norm where that is singular to rounding."""
+    A = S + alpha * np.eye(len(S))
+    if alpha > 0:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", LinAlgWarning)
+                return solve(A, t, assume_a="pos")
+        except (LinAlgError, LinAlgWarning):
+            pass  # columns depend on each other and alpha is lost beside them
+    return lstsq(A, t, cond=len(S) * np.finfo(np.float64).eps)[0]
