@@ -72,6 +72,7 @@ class _Spool:
 
     def __init__(self, folder: str, first: Any, dtype: Any) -> None:
         self.folder, self.columns, self.sparse = folder, first.shape[1], hasattr(first, "indptr")
+        self.rounds = dtype is not None
         kind = np.dtype(dtype) if dtype is not None else first.dtype
         kind = kind if kind == np.float32 else np.dtype(np.float64)
         self.values = self._part("data" if self.sparse else "X", kind, () if self.sparse else (self.columns,))
@@ -86,12 +87,23 @@ class _Spool:
             kinds = ["sparse" if one else "dense" for one in (hasattr(rows, "indptr"), self.sparse)]
             raise ArgumentError(f"batch {number} is {kinds[0]} of {rows.shape[1]} columns, but the first "
                                 f"{kinds[1]} of {self.columns}")
+        if rows.dtype.kind == "c":
+            raise ArgumentError(f"batch {number} is complex, but rows are real numbers")
+        narrow = self.values.dtype == np.float32 and not self.rounds
+        if narrow and not np.can_cast(rows.dtype, np.float32):
+            raise ArgumentError(f"batch {number} is {rows.dtype}, but the first float32: give dtype=")
         if self.places is None:
             self.values.add(rows)
             return
         self.starts.append(rows.indptr[1:].astype(_STARTS) + self.values.count)
         self.values.add(rows.data)
         self.places.add(rows.indices)
+
+    def abandon(self) -> None:
+        """Closes the files, which go with their folder."""
+        for part in (self.values, self.places):
+            if part is not None:
+                part.file.close()
 
     def end(self) -> str:
         """The path of the whole."""
@@ -142,6 +154,8 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
             raise ArgumentError("there are no batches")
         X = Matrix(spool.end(), device, dtype=spool.values.dtype)
     except BaseException:
+        if spool is not None:
+            spool.abandon()
         folder.cleanup()
         raise
     weakref.finalize(X, folder.cleanup)

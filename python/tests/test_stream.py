@@ -77,6 +77,10 @@ def test_tables(library):
     ([(X, Y), X], "batch 1 must have a target for each row"),
     ([X, (X, Y)], "batch 1 must have no y"),
     ([(X, Y[:7])], "batch 0 must have a target for each row"),
+    ([X.astype(np.float32), X], "batch 1 is float64, but the first float32: give dtype="),
+    ([SPARSE.astype(np.float32), SPARSE], "batch 1 is float64"),
+    ([X + 1j], "batch 0 is complex"),
+    ([X, X + 1j], "batch 1 is complex"),
 ])
 def test_refused(tmp_path, monkeypatch, batches, message):
     where = folder(tmp_path, monkeypatch)
@@ -85,6 +89,13 @@ def test_refused(tmp_path, monkeypatch, batches, message):
     assert os.listdir(where) == []
 
 
+def test_a_type_that_is_given():
+    got = kiln.stream([X[:9].astype(np.float32), X[9:]], dtype=np.float64)
+    assert got.dtype == np.float64 and np.array_equal(got.numpy()[9:], X[9:])
+    assert kiln.stream([X[:9].astype(np.float32), X[9:]], dtype=np.float32).dtype == np.float32
+
+
+@pytest.mark.filterwarnings("error")
 def test_an_error_of_the_batches(tmp_path, monkeypatch):
     where = folder(tmp_path, monkeypatch)
 
@@ -148,3 +159,25 @@ def test_ridge_refuses():
     assert np.array_equal(model.coef_, before)
     with pytest.raises(kiln.ArgumentError, match="positive"):
         kiln.Ridge(positive=True).partial_fit(X, Y)
+    with pytest.raises(kiln.ArgumentError, match="fit_intercept cannot change"):
+        model.set_params(fit_intercept=False).partial_fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("alpha", [1e-300, 1e-14])
+def test_ridge_of_a_tiny_penalty(alpha):
+    """Dependent columns share what one has: the limit is the solution of the least norm."""
+    rows = np.column_stack([X, X[:, :2]])
+    got = kiln.Ridge(alpha).partial_fit(rows, Y)
+    want = np.linalg.lstsq(rows - rows.mean(axis=0), Y - Y.mean(), rcond=1e-10)[0]
+    np.testing.assert_allclose(got.coef_, want, rtol=0, atol=1e-8)
+
+
+def test_ridge_counts_no_batch_that_failed(monkeypatch):
+    model = kiln.Ridge().partial_fit(X[:900], Y[:900])
+    with monkeypatch.context() as broken:
+        broken.setattr("kiln._sufficient.solve", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.partial_fit(X[900:], Y[900:])
+    got = model.partial_fit(X[900:], Y[900:]).coef_
+    np.testing.assert_allclose(got, kiln.Ridge().fit(X, Y).coef_, rtol=0, atol=1e-8)
