@@ -12,7 +12,7 @@ import re
 import textwrap
 from typing import Any
 
-from . import _docs_table as table
+import kiln._docs_table as table
 from ._docs_examples import EXAMPLES
 
 
