@@ -20,7 +20,7 @@ GROUPS = {
                    "LatentDirichletAllocation", "TableEncoder", "Inference"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits",
                   "enet_path", "lasso_path", "ranking_metrics_at_k", "train_test_split", "coherence"],
-    "Files, devices and arrays": ["read", "read_ratings", "Ratings", "load", "to_sklearn", "from_sklearn",
+    "Files, devices and arrays": ["read", "stream", "read_ratings", "Ratings", "load", "to_sklearn", "from_sklearn",
                                   "to_onnx", "devices",
                                   "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",
                                   "results_on_device", "checkpoint", "processes", "kernels", "build_kernels"],

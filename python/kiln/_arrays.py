@@ -234,7 +234,7 @@ def with_threads(where: Device, n_jobs: int | None) -> Device:
         raise ArgumentError("n_jobs=0 leaves nobody to work: take None or -1 for all cores, or a number of "
                             "threads.")
     threads = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
-    return where if threads == where.threads else _same("cpu", threads, 0, False)
+    return where if threads == where.threads else _same("cpu", threads, 0, False, False)
 
 
 def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1,

@@ -411,8 +411,9 @@ def test_errors_name_parameters():
 
     X = np.random.default_rng(0).normal(size=(20, 2))
     y = np.ones(20)
-    cases = [(lambda: kiln.GeneralizedLinearRegressor("tweedie", **CPU).fit(X, y), "(parameter)"),
-             (lambda: kiln.GeneralizedLinearRegressor("negative-binomial", **CPU).fit(X, y), "(parameter)"),
+    cases = [(lambda: kiln.GeneralizedLinearRegressor("tweedie", **CPU).fit(X, y), "needs parameter="),
+             (lambda: kiln.GeneralizedLinearRegressor("negative-binomial", **CPU).fit(X, y),
+              "needs parameter="),
              (lambda: kiln.GeneralizedLinearRegressor(link="power", **CPU).fit(X, y), "(link_power)"),
              (lambda: kiln.TweedieRegressor(power=0.5, **CPU).fit(X, y), "(power)"),
              (lambda: kiln.LogisticRegression(tol=-1, **CPU).fit(X, X[:, 0] > 0), "tol is -1"),
