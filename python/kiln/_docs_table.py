@@ -215,7 +215,7 @@ read_ratings.source, read_ratings.target, read_ratings.weight | str, int or None
 read_ratings.dtype | str | "float32" or "float64".
 stream.batches | iterable | The batches, which are asked for once.
 stream.dtype | dtype or None | float32 or float64. None: float32 where the first batch has that, else
-    float64.
+    float64. Later batches of a wider type than float32 are then refused: with a dtype they are rounded to it.
 stream.device | str or Device | Where passes over the matrix run, with the device's memory as the budget.
 read.source, read.weight | str, int or None | The column that links come from, or of users, and that of
     their weights, or ratings, by name or index.

@@ -1,4 +1,6 @@
 """Docstrings in NumPy's form: parameters, fitted attributes, and examples that print what they say."""
+import subprocess
+import sys
 import doctest
 import inspect
 import re
@@ -70,3 +72,20 @@ def test_examples():
         assert "\nExamples\n--------\n" in doc, name
         runner.run(parser.get_doctest(doc, {}, name, None, 0), out=said.append)
     assert not said, "".join(said)
+
+
+def test_modules_ask_nothing_of_the_package():
+    """kiln.__getattr__ takes a lock: a module that asks it while it is loaded may wait for a thread that has
+    the lock and waits for the module."""
+    script = """
+import importlib, pkgutil, kiln
+asked, answer = [], kiln.__getattr__
+kiln.__getattr__ = lambda name: (asked.append(name), answer(name))[1]
+for module in pkgutil.iter_modules(kiln.__path__):
+    try:
+        importlib.import_module(f"kiln.{module.name}")
+    except ModuleNotFoundError as error:  # a package that is not required
+        assert not error.name.startswith("kiln"), error
+assert not asked, asked
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
