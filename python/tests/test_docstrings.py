@@ -1,9 +1,9 @@
 """Docstrings in NumPy's form: parameters, fitted attributes, and examples that print what they say."""
-import subprocess
-import sys
 import doctest
 import inspect
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
