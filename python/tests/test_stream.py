@@ -164,19 +164,29 @@ def test_ridge_refuses():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("alpha", [1e-300, 1e-14])
-def test_ridge_of_a_tiny_penalty(alpha):
-    """Dependent columns share what one has: the limit is the solution of the least norm."""
+@pytest.mark.parametrize("alpha", [1e-300, 1e-14, 1e-11, 1e-8, 1e-4, 1.0])
+def test_ridge_of_a_small_penalty(alpha):
+    """Dependent columns share what one has, by the singular values of the rows."""
     rows = np.column_stack([X, X[:, :2]])
     got = kiln.Ridge(alpha).partial_fit(rows, Y)
-    want = np.linalg.lstsq(rows - rows.mean(axis=0), Y - Y.mean(), rcond=1e-10)[0]
-    np.testing.assert_allclose(got.coef_, want, rtol=0, atol=1e-8)
+    U, s, V = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    U, s, V = U[:, :12], s[:12], V[:12]
+    want = V.T @ (s / (s**2 + alpha) * (U.T @ (Y - Y.mean())))
+    np.testing.assert_allclose(got.coef_, want, rtol=0, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("error")
+def test_ridge_of_unlike_scales():
+    scales = np.logspace(-6, 6, 12)
+    got = kiln.Ridge(1e-14).partial_fit(X * scales, Y)
+    want = np.linalg.lstsq(X - X.mean(axis=0), Y - Y.mean(), rcond=None)[0]
+    np.testing.assert_allclose(got.coef_ * scales, want, rtol=0, atol=1e-4)  # alpha is 3e-6 of a column's sum
 
 
 def test_ridge_counts_no_batch_that_failed(monkeypatch):
     model = kiln.Ridge().partial_fit(X[:900], Y[:900])
     with monkeypatch.context() as broken:
-        broken.setattr("kiln._sufficient.solve", lambda *_, **__: 1 / 0)
+        broken.setattr("kiln._sufficient._solved", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             model.partial_fit(X[900:], Y[900:])
     got = model.partial_fit(X[900:], Y[900:]).coef_
