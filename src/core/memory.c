@@ -24,8 +24,9 @@ void ki_memory_count(kiln_device *device, int64_t bytes) {
     s->memory_peak = ki_max(s->memory_peak, s->memory_used);
 }
 
+/* A lost GPU takes nothing back; the memory of a CPU whose processes are lost is this process's own. */
 static void give_back(kiln_device *device, struct ki_buffer *buffer) {
-    if (!device->lost) device->backend->release(device, buffer);
+    if (!device->lost || ki_on_cpu(device)) device->backend->release(device, buffer);
     *buffer = (struct ki_buffer){0, 0, 0};
 }
 
