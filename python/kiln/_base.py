@@ -57,9 +57,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        for name, way in (("fit", shared), ("partial_fit", alone)):
+        for name in ("fit", "partial_fit", "partial_fit_users", "partial_fit_items", "inference"):
             if name in vars(cls):
-                setattr(cls, name, way(vars(cls)[name]))
+                setattr(cls, name, (shared if name == "fit" else alone)(vars(cls)[name]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

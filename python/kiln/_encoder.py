@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from ._arrays import refuse_disguised
 from ._columns import as_table
 from ._frames import encoded
+from ._joint import alone
 from ._library import ArgumentError, DataError, UnsupportedError, lib
 from ._read import listed, reference_of
 from ._words import warn
@@ -77,11 +78,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.missing in ("mean", "indicator", "nan")
         return tags
 
+    @alone
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learns the columns, levels and means of a table; y is not looked at."""
         self._fit(X)
         return self
 
+    @alone
     def fit_transform(self, X: Any, y: Any = None, **more: Any) -> Any:
         """fit(X) and transform(X) in one reading."""
         return self._shaped(self._fit(X))

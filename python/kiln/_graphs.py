@@ -8,6 +8,7 @@ import numpy as np
 
 from ._arrays import Device, Matrix, matrix
 from ._functions import beside, place, pointer_of
+from ._joint import alone
 from ._library import ArgumentError, lib
 from ._links import Graph, sparse_links
 from ._solve import Callback, Report, algorithm_options, choice, solve, warn_of
@@ -61,6 +62,7 @@ def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callbac
     return report
 
 
+@alone
 def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweighted: bool = False,
              dangling: Any = "personalized", source: str | None = None, target: str | None = None,
              weight: str | None = None, undirected: bool = False, tol: float | None = None,
@@ -114,6 +116,7 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     return Ranking(graph.named(ranks, "pagerank", teleport is None or len(personalize.shape) == 1), report)
 
 
+@alone
 def hits(G: Any, *, norm: int = 1, unweighted: bool = False, source: str | None = None,
          target: str | None = None, weight: str | None = None, undirected: bool = False, solver: str = "auto",
          tol: float | None = None, max_iter: int | None = None, device: str | Device = "auto",

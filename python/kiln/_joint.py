@@ -10,7 +10,7 @@ import os
 import pickle
 import re
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar, cast
 
 import numpy as np
 
@@ -60,9 +60,10 @@ class Joined:
 
     def leave(self) -> None:
         """Ends it. The others learn that this process has left when they call fit the next time."""
+        if current() is self:
+            _here.joined = None
         if self._handle is None:
             return
-        _here.joined = None
         with contextlib.suppress(KilnError):  # of processes that are gone
             self.gather(("leave", None))
         self._part()
@@ -86,6 +87,9 @@ class Joined:
 
     def _collect_bytes(self, data: bytes) -> list[bytes]:
         """The same of bytes, of which no process fails by itself."""
+        if self._handle is None:
+            raise DeviceError("these processes have parted, and no fit of one is that of all rows any more: "
+                              "leave the block of kiln.distributed.join(), and join again")
         all_, ends = ffi.new("void **"), ffi.new("int64_t[]", self.size)
         self._check(lib.kiln_processes_collect(all_, ends, self._handle, ffi.from_buffer(data), len(data)))
         if all_[0] == ffi.NULL:
@@ -117,7 +121,6 @@ class Joined:
         doing = [what for what, _ in all_]
         if len(set(doing)) > 1:
             other = next(i for i, what in enumerate(doing) if what != doing[self.rank])
-            _here.joined = None
             if told[0] != "leave":
                 self._part()
             raise DeviceError(f"process {other} of {self.size} does something else than process {self.rank}: "
@@ -248,7 +251,8 @@ class _Rows:
                                    "a device for others")
         if as_table(X) is not None and not all_numbers(X):
             raise UnsupportedError("X has columns of text or dates, of which each process would make columns "
-                                   "of its own: kiln.TableEncoder makes numbers of them")
+                                   "of its own: a kiln.TableEncoder that was fitted before, once for all, "
+                                   "makes numbers of them")
         names = _get_feature_names(X)
         self.X = check_array(X.numpy() if isinstance(X, Matrix) else X, accept_sparse="csr", order="C",
                              dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=model)
@@ -458,13 +462,21 @@ def shared(fit: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def alone(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that trains, but that processes cannot share."""
-    @functools.wraps(method)
-    def called(self: Any, *given: Any, **named: Any) -> Any:
-        if _sharing() is not None:
-            raise UnsupportedError(f"{type(self).__name__}.{method.__name__} cannot be shared by the "
-                                   "processes of kiln.distributed.join(): fit can")
-        return method(self, *given, **named)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-    return called
+
+def alone(function: _Function) -> _Function:
+    """A function or method that needs all rows, but that processes cannot share: of a process's own rows it
+    would say something else."""
+    hidden = function.__qualname__.startswith("_")
+    name = function.__name__ if hidden else function.__qualname__
+
+    @functools.wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        if _sharing() is not None:
+            raise UnsupportedError(f"{name} would be of this process's rows alone: the processes of "
+                                   "kiln.distributed.join() share the fits of estimators, and no more; call "
+                                   "it outside of the block, with all rows")
+        return function(*given, **named)
+
+    return cast(_Function, called)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (assert_all_finite, check_array, check_cons
 from ._arrays import Matrix, affine, device, matrix, refuse_disguised
 from ._base import Estimator, as_columns, beside, check_fitted, host_vector, not_negative, row_weights
 from ._dlpack import on_cuda, to_host
+from ._joint import alone
 from ._library import ArgumentError, DataError, ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
 from ._rows import linear
@@ -152,6 +153,7 @@ class _Inferred(_Linear):
     _formula: Any = None  # formulaic's ModelSpec of the right side that the last fit went by
 
     @classmethod
+    @alone
     def from_formula(cls, formula: str, data: Any, sample_weight: Any = None, *, offset: Any = None,
                      **parameters: Any) -> Self:
         """Fits by a formula, such as "y ~ a + C(b)", of a pandas frame's columns; a "- 1" leaves the

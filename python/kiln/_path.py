@@ -8,12 +8,14 @@ import numpy as np
 from ._arrays import Matrix, matrix
 from ._base import host_vector
 from ._functions import multiply, place
+from ._joint import alone
 from ._library import ArgumentError, DataError
 from ._linear import ElasticNet
 from ._positive import Positive
 from ._words import convergence, warn
 
 
+@alone
 def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alphas: int | None = None,
               alphas: Any = 100, precompute: Any = "auto", Xy: Any = None, copy_X: bool = True,
               coef_init: Any = None, verbose: int = 0, return_n_iter: bool = False, positive: bool = False,
@@ -74,6 +76,7 @@ def _positive_path(X: Matrix, y: Any, ratio: float, alphas: Any, start: Any, tol
     return (alphas, coefs, gaps, steps) if return_n_iter else (alphas, coefs, gaps)
 
 
+@alone
 def lasso_path(X: Any, y: Any, **options: Any) -> Any:
     """enet_path with l1_ratio=1: the lasso for each of the alphas, from the largest."""
     return enet_path(X, y, **{**options, "l1_ratio": 1.0})

@@ -203,8 +203,15 @@ with kiln.distributed.join(transport):
     for model in (kiln.NMF(2), kiln.ALS(2), kiln.MDS()):
         with pytest.raises(kiln.UnsupportedError, match="several processes"):
             model.fit(abs(X))
-    with pytest.raises(kiln.UnsupportedError, match="partial_fit"):
-        kiln.MiniBatchKMeans(2).partial_fit(X)
+    fitted = kiln.Ridge(0.0).fit(X, y)
+    for name, call in {"MiniBatchKMeans.partial_fit": lambda: kiln.MiniBatchKMeans(2).partial_fit(X),
+                       "inference": lambda: fitted.inference(X, y), "pagerank": lambda: kiln.pagerank(X[:6]),
+                       "hits": lambda: kiln.hits(X[:6]), "enet_path": lambda: kiln.enet_path(X, y),
+                       "lasso_path": lambda: kiln.lasso_path(X, y),
+                       "TableEncoder.fit": lambda: kiln.TableEncoder().fit(X),
+                       "from_formula": lambda: kiln.Ridge.from_formula("y ~ x", {})}.items():
+        with pytest.raises(kiln.UnsupportedError, match=name + " would be of this process's rows alone"):
+            call()
     with pytest.raises(kiln.UnsupportedError, match="text or dates"):
         kiln.Ridge().fit(pandas.DataFrame({"a": ["x", "y"], "b": [1, 2]}), [1, 2])
     with pytest.raises(kiln.ArgumentError, match="joined others already"):
@@ -222,6 +229,9 @@ with kiln.distributed.join(transport, threads=1):
         raise SystemExit(0)
     with pytest.raises(kiln.DeviceError, match="same fits in the same order"):
         kiln.Ridge().fit(X, y)
+    for _ in range(2):  # nobody takes the model of its own rows for that of all
+        with pytest.raises(kiln.DeviceError, match="have parted"):
+            kiln.Ridge().fit(X, y)
 kiln.Ridge().fit(X, y)  # by itself
 """)
 
@@ -246,10 +256,53 @@ with pytest.raises(kiln.DeviceError) as caught:
     for _ in range(100):
         kiln.Ridge().fit(X, y)
 assert isinstance(caught.value.__cause__, (EOFError, OSError)), caught.value.__cause__
+with pytest.raises(kiln.DeviceError):
+    kiln.Ridge().fit(X, y)
 joined.leave()
 kiln.Ridge().fit(X, y)
 """
     joined.run(3, program, fails=(whose,))
+
+
+def test_parts_are_shares_of_the_files(tmp_path):
+    """Each process has whole files where there are enough, and a part of the rows of fewer Parquet files; the
+    model is that of all rows."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    X = np.random.default_rng(0).normal(size=(600, 6))
+    y = X @ np.arange(6.0)
+    for i in range(3):
+        some = slice(200 * i, 200 * i + 200)
+        np.savetxt(tmp_path / f"part-{i}.csv", np.column_stack([y[some], X[some]]), delimiter=",",
+                   header="y,a,b,c,d,e,f", comments="", fmt="%.17g")
+    parquet.write_table(pyarrow.table({"y": y, **dict(zip("abcdef", X.T))}), tmp_path / "all.parquet")
+    told = joined.run(2, f"""
+import pathlib
+folder = pathlib.Path({str(tmp_path)!r})
+with pytest.raises(kiln.ArgumentError, match="has not joined"):
+    kiln.read(folder / "all.parquet", target="y", parts=True)
+with kiln.distributed.join(transport, threads=1):
+    for source, counts in ((folder / "part-*.csv", (200, 400)),
+                           ([folder / f"part-{{i}}.csv" for i in range(3)], (200, 400)),
+                           (folder / "all.parquet", (300, 300))):
+        share = kiln.read(source, target="y", parts=True)
+        assert share.X.shape == (counts[rank], 6), share.X.shape
+        model = kiln.Ridge(1.0).fit(share.X, share.y)
+        print(model.coef_.round(9).tolist(), list(share.feature_names))
+    for source, more, message in ((folder / "part-0.csv", {{}}, "1 files are fewer than the 2 processes"),
+                                  (folder / "all.parquet", {{"part": (0, 2)}}, "without part="),
+                                  (folder / "none-*.csv", {{}}, "no file matches"),
+                                  (share.X, {{}}, "of files")):
+        with pytest.raises(kiln.ArgumentError, match=message):
+            kiln.read(source, parts=True, **more)
+    kiln.Ridge(1.0).fit(share.X, share.y)  # all are in step
+""")
+    whole = kiln.Ridge(1.0).fit(X, y).coef_
+    assert told[0] == told[1]
+    for line in told[0].splitlines():
+        np.testing.assert_allclose(eval(line.split("] [")[0] + "]"), whole, rtol=1e-7, atol=1e-8)
+        assert line.endswith("['a', 'b', 'c', 'd', 'e', 'f']")
 
 
 def test_a_callback_ends_the_run_of_all():

@@ -195,8 +195,6 @@ done:
     return status;
 }
 
-#define KI_LAST_kiln_transport sum /* as core/sized.h has them */
-
 kiln_status kiln_processes_meet(kiln_processes **processes, int communicator,
                                 const kiln_transport *transport) {
     kiln_transport given;

@@ -34,8 +34,9 @@ def join(by: Any = None, device: str = "cpu", *, threads: int = 0, memory: int =
     Within the block `fit` of linear models, of those with cross-validation, of KMeans, TruncatedSVD and PCA
     takes this process's rows. All processes make the same calls in the same order: an error in one is raised
     in all, where parameters, features or names differ, too, and a process that leaves early is an error in
-    the others' next fit. Classes are the union of all processes' classes. predict and transform are each
-    process's own. Parameters of estimators that name a device hold outside of fit alone.
+    the others' next fit, and in all later ones within the block. Classes are the union of all processes'
+    classes. predict and transform are each process's own; what needs all rows, as inference does, is refused.
+    Parameters of estimators that name a device hold outside of fit alone.
     """
     if current() is not None:
         raise ArgumentError("this thread has joined others already: leave first")

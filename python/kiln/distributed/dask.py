@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import queue
 import uuid
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
 from .._library import ArgumentError, DeviceError
 from . import join
 
-_PATIENCE = 2.0  # seconds without bytes of another worker, after which it is asked whether it is there
+_PATIENCE = 2.0  # seconds without bytes of another worker, after which the scheduler is asked for it
 # what has come: of a fit, to a rank, from a rank
 _boxes: dict[tuple[str, int, int], queue.Queue[bytes]] = {}
 
@@ -49,8 +49,8 @@ def fit(estimator: Any, X: Any, y: Any = None, *, client: Any = None, device: st
                                  deterministic, workers=[address], allow_other_workers=False, pure=False)
                    for rank, address in enumerate(addresses)]
         fitted = client.gather(running)[0]
-    finally:
-        client.run(_end, key, workers=addresses, on_error="ignore")
+    finally:  # workers that are gone are not waited for
+        client.run(_end, key, workers=list(client.nthreads(workers=addresses)), on_error="ignore")
     vars(estimator).update(vars(fitted))
     for name in estimator._row_results:
         vars(estimator).pop(name, None)
@@ -119,14 +119,15 @@ class _Workers:
         self._worker, self._key, self._addresses = worker, key, addresses
         self.rank, self.size = rank, len(addresses)
 
-    def _ask(self, other: int, call: str, **what: Any) -> None:
-        async def asked() -> None:
-            await getattr(self._worker.rpc(self._addresses[other]), call)(**what)
+    def _ask(self, call: Callable[..., Any], **what: Any) -> Any:
+        async def asked() -> Any:
+            return await call(**what)
 
-        asyncio.run_coroutine_threadsafe(asked(), self._worker.loop.asyncio_loop).result()
+        return asyncio.run_coroutine_threadsafe(asked(), self._worker.loop.asyncio_loop).result()
 
     def send(self, to: int, data: memoryview) -> None:
-        self._ask(to, "kiln_bytes", key=self._key, to=to, source=self.rank, data=bytes(data))
+        self._ask(self._worker.rpc(self._addresses[to]).kiln_bytes, key=self._key, to=to, source=self.rank,
+                  data=bytes(data))
 
     def receive(self, source: int, data: memoryview) -> None:
         where = self._key, self.rank, source
@@ -135,8 +136,7 @@ class _Workers:
             with contextlib.suppress(queue.Empty):
                 data[:] = box.get(timeout=_PATIENCE)
                 return
-            try:
-                self._ask(source, "identity")
-            except OSError as error:
-                raise DeviceError(f"worker {self._addresses[source]} has gone") from error
+            other = self._addresses[source]
+            if other not in self._ask(self._worker.scheduler.ncores, workers=[other]):
+                raise DeviceError(f"worker {other} has gone")
         raise DeviceError("the fit has ended: another worker could not do its part")
