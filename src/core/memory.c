@@ -12,8 +12,7 @@
 #include "core/threads.h"
 #include "core/upload.h"
 
-/* A kept block serves what is up to an eighth smaller; all of them together take an eighth of the budget at
- * most. */
+/* A kept block serves what is up to an eighth smaller; all of them take an eighth of the budget at most. */
 enum { SLACK = 8, IDLE_SHARE = 8 };
 
 /* ------------------------------------------------------------------------------------------ blocks */
