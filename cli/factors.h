@@ -53,7 +53,7 @@ void factors_free(struct solving *s);
 /* clang-format off */
 #define FACTORS_OPTIONS                                                                                      \
     {.name = "factors", .kind = OPTION_INTEGER, .group = GROUP_MODEL, .value = "K",                          \
-         .standard = standard_components, .least = 1, .most = 1023,                                          \
+         .standard = standard_components, .least = 1, .most = 1024,                                          \
          .offset = offsetof(struct factors_wanted, factors),                                                 \
          .help = "Numbers for each row and column."},                                                        \
     {.name = "test-fraction", .kind = OPTION_REAL, .group = GROUP_MODEL, .value = "SHARE",                   \

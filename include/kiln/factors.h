@@ -103,7 +103,7 @@ typedef enum kiln_factor_solver {
 typedef struct kiln_factor_rows {
     size_t size;
     const kiln_matrix *R;    /* m x n, CSR; stored zeros are entries */
-    const kiln_matrix *B;    /* n x r, dense, 1 <= r <= 1024 */
+    const kiln_matrix *B;    /* n x r, dense, 1 <= r <= 1024, 1025 with biases */
     const kiln_matrix *gram; /* r x r, B^T B; NULL = explicit */
     double mean;
     double l2; /* >= 0 */

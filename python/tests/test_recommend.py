@@ -210,7 +210,7 @@ def test_many_factors():
     X, quiet = plays(5, 4, 0.7), {"l2": 0.5, "max_iter": 1, **CPU}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for factors in (600, 1023):
+        for factors in (600, 1024):
             for model in (kiln.ALS(factors, **quiet), kiln.SFA(factors, **quiet),
                           kiln.NMF(factors, max_iter=1, **CPU),
                           kiln.LatentDirichletAllocation(factors, max_iter=1, **CPU)):

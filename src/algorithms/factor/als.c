@@ -12,7 +12,7 @@
 #include "algorithms/factor/confidence.h"
 #include "algorithms/factor/entries.h"
 
-enum { MOST = 1024 }; /* columns of A, as of kiln_factor_solve */
+enum { MOST = 1024 }; /* factors, as of kiln_factor_solve */
 #define COUNTED 0.1   /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
@@ -84,9 +84,10 @@ static kiln_status als_check(const kiln_matrix *A, const kiln_matrix *B, const k
     TRY(check_options(o));
     TRY(ki_check_matrix(call, "A", A, R, kiln_matrix_rows(R), kiln_matrix_cols(A)));
     TRY(ki_check_matrix(call, "B", B, R, kiln_matrix_cols(R), kiln_matrix_cols(A)));
-    if (kiln_matrix_cols(A) < (o->biases ? 2 : 1) || kiln_matrix_cols(A) > MOST)
+    const int64_t factors = kiln_matrix_cols(A) - (o->biases != 0);
+    if (factors < 1 || factors > MOST)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld factors, but 1 to %d are possible", call,
-                       (long long)kiln_matrix_cols(A) - (o->biases != 0), MOST - (o->biases != 0));
+                       (long long)factors, MOST);
     TRY(ki_check_test(call, R, o->test));
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
     if (o->solver == KILN_FACTOR_CCD && ki_lies_in_file(R)) {

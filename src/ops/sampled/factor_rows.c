@@ -11,6 +11,7 @@
 #include "pass/group.h"
 #include "pass/roles.h"
 
+/* MOST: factors, beside which there may be a bias. */
 enum { MOST = 1024, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8, TILE_BYTES = 192 << 10 };
 
 /* ------------------------------------------------------------------------------------------- checks */
@@ -34,9 +35,9 @@ static kiln_status check(const char *call, const kiln_factor_rows *rows, const k
     if (!R || R->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be sparse", call);
     TRY(ki_check_operand(call, "A", A, R));
     TRY(ki_check_dense(call, "A", A, R, R->rows, A->cols));
-    if (A->cols < 1 || A->cols > MOST || (rows->biases && A->cols < 2))
+    if (A->cols < 1 + (rows->biases != 0) || A->cols > MOST + (rows->biases != 0))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: A has %lld columns, but must have %d to %d", call,
-                       (long long)A->cols, rows->biases ? 2 : 1, MOST);
+                       (long long)A->cols, 1 + (rows->biases != 0), MOST + (rows->biases != 0));
     TRY(ki_check_dense(call, "B", rows->B, R, R->cols, A->cols));
     if (rows->gram) TRY(ki_check_dense(call, "gram", rows->gram, R, A->cols, A->cols));
     if (A == rows->B || A == rows->gram)
