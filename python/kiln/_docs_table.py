@@ -124,6 +124,9 @@ steps | int or None | Steps of "cg" a row, or of "ccd" a factor. None: 3.
 damping | float or None | What is added to the counts that biases are means of.
 pagerank.layout | str | Of the links: "csr", "hybrid" (ELLPACK and CSR), "balanced" or "auto".
 pagerank.damping | float | The share of the scores that follows links.
+pagerank.alpha | float or None | damping, by networkx's name.
+pagerank.personalization | dict, array, Series or None | personalize, by networkx's name.
+pagerank.nstart | dict, array, Series or None | start, by networkx's name.
 prior | str or None | "gamma" (GaP), or None.
 shape, rate | float or None | Of the gamma prior. None: 1.1 and 1.
 explain.shape | tuple of two ints | Rows and columns of X.
@@ -260,6 +263,7 @@ _Linear | - | coef_, intercept_
 LinearRegression | - | rank_, singular_
 Ridge | - | solver_
 GeneralizedLinearRegressor | - | standard_errors_, intercept_error_, parameter_
+TweedieRegressor | - | power_
 ElasticNet | - | dual_gap_, sparse_coef_
 _Classifier | - | classes_
 RidgeCV | - | alpha_, best_score_, scores_, cv_results_
@@ -307,6 +311,7 @@ solver_ | str | The solver that ran.
 standard_errors_ | array of shape (n_features,) | The coefficients' standard errors, with
     standard_errors=True.
 intercept_error_ | float | The intercept's standard error.
+power_ | float | The power that was found, with power="estimate".
 parameter_ | float | The parameter of the family that was found, with parameter="estimate".
 dual_gap_ | float, or array of shape (n_targets,) | optimality_gap_ over the weight of the rows.
 sparse_coef_ | sparse matrix of shape (n_targets, n_features) | coef_ as a sparse matrix.

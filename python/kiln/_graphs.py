@@ -62,11 +62,21 @@ def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callbac
     return report
 
 
+def _one_of(name: str, value: Any, also: str, given: Any, default: Any) -> Any:
+    """The value of a parameter with two names."""
+    if given is None:
+        return value
+    if value is not default and not (np.isscalar(value) and value == default):
+        raise ArgumentError(f"{also} is another name of {name}: give one of them")
+    return given
+
+
 @alone
 def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweighted: bool = False,
              dangling: Any = "personalized", source: str | None = None, target: str | None = None,
              weight: str | None = None, undirected: bool = False, tol: float | None = None,
              max_iter: int | None = None, iterations: int | None = None, start: Any = None,
+             alpha: float | None = None, personalization: Any = None, nstart: Any = None,
              layout: str = "auto", device: str | Device = "auto", verbose: int = 0,
              callback: Callback | None = None) -> Ranking:
     """PageRank of a graph.
@@ -85,10 +95,14 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
 
     personalize: by node, as a dict, or as a Series or frame of pandas by its index, where other nodes have 0;
     or an array (n,) or (n, k), one ranking for each column. dangling: "personalized", "uniform", or where
-    nodes without links lead, by node or an array (n,). start: by node or an array. layout of the
-    links: "csr", "hybrid", "balanced", or "auto", which takes what is predicted to be the fastest. scores
-    add up to 1; report.figures has "error_bound".
+    nodes without links lead, by node or an array (n,). start: by node or an array. alpha, personalization and
+    nstart are networkx's names of damping, personalize and start. layout of the links: "csr", "hybrid",
+    "balanced", or "auto", which takes what is predicted to be the fastest. scores add up to 1;
+    report.figures has "error_bound".
     """
+    damping = _one_of("damping", damping, "alpha", alpha, 0.85)
+    personalize = _one_of("personalize", personalize, "personalization", personalization, None)
+    start = _one_of("start", start, "nstart", nstart, None)
     graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected,
                   unweighted=unweighted)
     a = place(sparse_links(graph.links), device, 60)

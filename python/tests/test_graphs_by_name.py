@@ -279,3 +279,12 @@ def test_weights_that_are_not_there_or_not_wanted() -> None:
     scores = kiln.pagerank(G, weight="score", device="cpu").scores
     ours = nx.pagerank(G, weight="score")
     assert scores["b"] == pytest.approx(ours["b"], rel=1e-4)
+
+
+def test_networkx_names_of_parameters() -> None:
+    G = nx.gnp_random_graph(20, 0.2, seed=1, directed=True)
+    wanted = nx.pagerank(G, alpha=0.5, personalization={3: 1, 4: 2}, tol=1e-12)
+    found = kiln.pagerank(G, alpha=0.5, personalization={3: 1, 4: 2}, nstart=wanted).scores
+    assert max(abs(found[node] - wanted[node]) for node in G) < 1e-9
+    with pytest.raises(kiln.ArgumentError, match="alpha is another name of damping"):
+        kiln.pagerank(G, alpha=0.5, damping=0.6)
