@@ -160,8 +160,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 kind: Any = numbers.Integral if whole else numbers.Real
                 fits = isinstance(value, (kind, np.ndarray))
             if not fits:
-                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be "
-                                 f"{'an integer' if name in _COUNTS else 'a number'}. "
+                words = [repr(one) for one in (default, *self._also.get(name, ())) if isinstance(one, str)]
+                kinds = " or ".join(["an integer" if name in _COUNTS else "a number", *dict.fromkeys(words)])
+                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {kinds}. "
                                  f"Got {value!r} instead.")
             if (name in _COUNTS - {"max_iter", "steps"} and isinstance(value, numbers.Integral) and value < 1
                     and value not in self._also.get(name, ())):

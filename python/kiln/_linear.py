@@ -370,10 +370,15 @@ class Ridge(LinearRegression):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Goes on with these rows: coef_ and intercept_ are those of fit on all rows that came so far, each
-        of which is looked at once, from sums of n_features^2 numbers. After fit it begins anew."""
+        of which is looked at once, from sums of n_features^2 numbers. These go with pickles, not with model
+        files: partial_fit refuses to go on from load() or fit(), whose rows it would forget."""
         if self.positive or self.standardize:
             raise ArgumentError("partial_fit knows neither positive=True nor standardize=True")
         first = not hasattr(self, "_sums")
+        if first and hasattr(self, "coef_"):
+            raise ArgumentError("partial_fit cannot go on from fit() or a model file, which keep no sums of "
+                                "the rows so far: begin with a new Ridge, and let partial_fit see all rows; "
+                                "pickle keeps its sums")
         X, y = self._checked(X, y, multi_output=True, y_numeric=True, reset=first)
         X = X.numpy() if isinstance(X, Matrix) else X
         targets = as_columns(host_vector(y), X.dtype)
@@ -384,7 +389,7 @@ class Ridge(LinearRegression):
             raise ArgumentError(f"y has {targets.shape[1]} targets, but the first batch had "
                                 f"{sums.T.shape[1]}")
         if sums.centred != bool(self.fit_intercept):
-            raise ArgumentError("fit_intercept cannot change between calls to partial_fit: fit begins anew")
+            raise ArgumentError("fit_intercept cannot change between calls to partial_fit")
         alphas = self._alphas(targets.shape[1])
         sums = sums.added(X, targets, None if weights is None else host_vector(weights))
         W, b = sums.ridge(alphas)
@@ -451,6 +456,7 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     # the distribution of the last fit, whatever the parameters are now
     _fitted: tuple[str, str, float, float] | None = None
     parameter_: float
+    _found = "parameter_"
     _total: float  # weight of the rows that it had
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float | str = 0.0,
@@ -475,12 +481,20 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
 
     def _distribution(self) -> tuple[str, str, float, float]:
         """Family, link, and the parameters of both."""
-        parameter = self.parameter_ if self.parameter == "estimate" else self.parameter
+        parameter = self.parameter_ if self._estimates() else self.parameter
         wanted = {"tweedie": "power", "negative-binomial": "alpha", "beta": "precision"}.get(self.family)
         if wanted and parameter == 0:
             raise ArgumentError(f"family={self.family!r} needs parameter=, which is its {wanted}: a number "
                                 "above 0, or 'estimate', which finds it")
         return self.family, self.link, float(parameter), self.link_power
+
+    def _estimates(self) -> bool:
+        """Whether the family's parameter is to be found."""
+        return isinstance(getattr(self, "parameter", 0.0), str)
+
+    def _unknown(self) -> tuple[str, str, float, float]:
+        """The distribution with a parameter that is to be found."""
+        return self.family, self.link, 0.0, self.link_power
 
     def _estimate(self, X: Matrix, y: Any, sample_weight: Any, options: dict[str, Any]) -> float:
         """The family's parameter with the largest likelihood, of fits with these options."""
@@ -506,18 +520,18 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
         self._total = total
         penalties = {"l2": self.alpha * (1 - ratio) * total, "l1": self.alpha * ratio * total}
         options = {**penalties, "offset": offset}
-        distribution, estimated = None, getattr(self, "parameter", None) == "estimate"
-        if estimated:
+        distribution = None
+        if self._estimates():
             X = matrix(X, self._place(X))
-            start = self.family, self.link, 0.0, self.link_power
+            start = self._unknown()
             found = self._estimate(X, y, sample_weight, {**options, **self._family(start)})
-            distribution = self.family, self.link, found, self.link_power
+            distribution = start[0], start[1], found, start[3]
         self._shape(y, *self._train(X, y, sample_weight, 1, **options,
                                     standard_errors=getattr(self, "standard_errors", False) or None,
                                     **self._family(distribution)))
-        self.__dict__.pop("parameter_", None)
-        if estimated:
-            self.parameter_ = found
+        self.__dict__.pop(self._found, None)
+        if distribution:
+            setattr(self, self._found, distribution[2])
         self._offset, self._fitted = offset is not None, self._distribution()
         return self
 
@@ -692,13 +706,17 @@ class GammaRegressor(PoissonRegressor):
 
 
 class TweedieRegressor(GeneralizedLinearRegressor):
-    """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros; link:
-    "auto", "identity", "log"."""
+    """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros;
+    "estimate" finds it there by maximum likelihood, and leaves it in power_. link: "auto", "identity",
+    "log"."""
 
+    power_: float
+    _found = "power_"
     _names = {"parameter": "power"}
+    _also = {"power": ("estimate",)}
     _peers = PoissonRegressor._peers
 
-    def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True,
+    def __init__(self, *, power: float | str = 0.0, alpha: float = 1.0, fit_intercept: bool = True,
                  link: str = "auto", solver: str = "auto", max_iter: int | None = None,
                  tol: float | None = None, warm_start: bool = False, verbose: int = 0,
                  device: Any = "auto") -> None:
@@ -711,15 +729,23 @@ class TweedieRegressor(GeneralizedLinearRegressor):
         if self.link not in ("auto", "identity", "log"):
             raise ValueError(f"The 'link' parameter of TweedieRegressor must be 'auto', 'identity' or 'log'. "
                              f"Got {self.link!r} instead.")
+        if isinstance(self.power, str):
+            return "tweedie", self._unknown()[1], self.power_, 0.0
         link = self.link if self.link != "auto" else "identity" if self.power <= 0 else "log"
         exact = {0: "gaussian", 1: "poisson", 2: "gamma", 3: "inverse-gaussian"}
         if self.power in exact:
             return exact[int(self.power)], link, 0.0, 0.0
         return "tweedie", link, float(self.power), 0.0
 
+    def _estimates(self) -> bool:
+        return isinstance(self.power, str)
+
+    def _unknown(self) -> tuple[str, str, float, float]:
+        return "tweedie", "log" if self.link == "auto" else self.link, 0.0, 0.0
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.power > 0
+        tags.target_tags.positive_only = isinstance(self.power, str) or self.power > 0
         return tags
 
 

@@ -55,8 +55,18 @@ def _logistic(model: Any) -> dict[str, Any]:
     return {"solver": model.solver if plain else "saga" if ratios.any() else "lbfgs", "dual": False}
 
 
+def _power(model: Any) -> dict[str, Any]:
+    """The power of a TweedieRegressor, where it was found."""
+    if not model._estimates():
+        return {}
+    if not fitted(model):
+        raise UnsupportedError("scikit-learn does not estimate the power: fit this model first.")
+    return {"power": model._of_fit()[2]}
+
+
 def _tweedie(model: Any) -> dict[str, Any]:
     """The power and the link of TweedieRegressor."""
+    _power(model)
     family, link, parameter, _ = model._of_fit()
     link = text(lib.kiln_link_name(model._known().link)) if link == "default" else link
     power = parameter if family == "tweedie" else _POWERS.get(family)
@@ -153,7 +163,7 @@ _TABLE: dict[str, _Row] = {
                      "ElasticNetCV"), _Row("linear_model")),
     **dict.fromkeys(("LogisticRegression", "LogisticRegressionCV"), _Row("linear_model", _logistic)),
     **dict.fromkeys(("PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
-                    _Row("linear_model", give=_give_loss, take=_take_family)),
+                    _Row("linear_model", _power, _give_loss, _take_family)),
     **dict.fromkeys(("GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV"),
                     _Row("linear_model", _tweedie, _give_loss, name="TweedieRegressor")),
     "LinearSVC": _Row("svm"),

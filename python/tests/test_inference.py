@@ -471,6 +471,27 @@ def test_tweedie(power, phi, weights):
     assert abs(high - low) / 2 < 0.01 * (2 * here - low - high)  # the vertex is within 0.01 steps
 
 
+def test_tweedie_regressor_finds_its_power(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 2))
+    y = np.exp(X @ [0.3, 0.2]) * rng.gamma(1, 1, 300) * (rng.random(300) > 0.3)
+    model = kiln.TweedieRegressor(power="estimate", alpha=0, device="cpu")
+    with pytest.raises(kiln.UnsupportedError, match="fit this model first"):
+        model.to_sklearn()
+    wanted = kiln.GeneralizedLinearRegressor("tweedie", parameter="estimate", device="cpu").fit(X, y)
+    assert model.fit(X, y).power_ == wanted.parameter_ and np.array_equal(model.coef_, wanted.coef_)
+    model.save(tmp_path / "m.kiln")
+    loaded = kiln.load(tmp_path / "m.kiln")
+    assert loaded.power_ == model.power_ and np.array_equal(loaded.predict(X), model.predict(X))
+    theirs = model.to_sklearn()
+    assert theirs.power == model.power_
+    near(theirs.score(X, y), model.score(X, y))
+    for other in (kiln.TweedieRegressor(power="estimat"),
+                  kiln.GeneralizedLinearRegressor("tweedie", parameter="estimat")):
+        with pytest.raises(ValueError, match="must be a number or 'estimate'. Got 'estimat'"):
+            other.fit(X, y)
+
+
 def test_tweedie_powers_that_are_none():
     model = kiln.GeneralizedLinearRegressor("tweedie", parameter="estimate", device="cpu")
     with pytest.raises(kiln.DataError, match="rises as far as the parameter goes, to 1.99"):
