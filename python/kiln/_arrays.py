@@ -305,6 +305,7 @@ class Matrix:
 
     _file: Any = None  # where the values stay
     shape: tuple[int, int]
+    feature_names: Any = None  # of the columns, an array of text, where a frame had them
 
     def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
         self._keep: list[Any] = []  # what the C matrix points into
@@ -322,6 +323,7 @@ class Matrix:
             self.device, memory = _sparse_memory(self._keep, array, device, dtype)
         else:
             self.device, memory = _dense_memory(self._keep, array, device, dtype)
+            self.feature_names = names_of(array)
         self.device.call(lib.kiln_matrix_wrap, pointer, self.device.pointer, memory)
         self._own(pointer[0], None if memory.row_start else (memory.rows, memory.cols),
                   _F32 if memory.type == lib.KILN_F32 else _F64)
@@ -393,7 +395,8 @@ class Matrix:
 
     def __reduce__(self) -> Any:
         """Copies, and pickles, have the values of their own, or the file."""
-        return _made, (self.numpy() if self._file is None else self._file, self.device, self.dtype)
+        return _made, (self.numpy() if self._file is None else self._file, self.device, self.dtype,
+                       self.feature_names)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         values = self.numpy()
@@ -438,8 +441,17 @@ class Matrix:
                 f"{self.device.name}>")
 
 
-def _made(array: Any, where: Device, dtype: Any) -> Matrix:
-    return Matrix(array, where, dtype=dtype)
+def _made(array: Any, where: Device, dtype: Any, names: Any = None) -> Matrix:
+    made = Matrix(array, where, dtype=dtype)
+    made.feature_names = names
+    return made
+
+
+def names_of(frame: Any) -> Any:
+    """The names of a frame's columns as scikit-learn takes them: an array of text, None where they are none,
+    such as numbers."""
+    names = list(getattr(frame, "columns", ()))
+    return np.array(names, object) if names and all(isinstance(name, str) for name in names) else None
 
 
 def _mapped(keep: list[Any], path: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
@@ -645,4 +657,6 @@ def matrix(array: Any, where: str | Device = "cpu", dtype: Any = None) -> Matrix
     with array.device.turn:
         wanted.call(lib.kiln_matrix_copy, pointer, wanted.pointer, _type_of(dtype or array.dtype),
                     array.pointer)
-    return Matrix.adopt(pointer[0], wanted)
+    made = Matrix.adopt(pointer[0], wanted)
+    made.feature_names = array.feature_names
+    return made

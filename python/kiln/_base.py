@@ -16,7 +16,7 @@ from sklearn.utils.validation import (_check_n_features, _check_sample_weight, c
 from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, refuse_disguised, with_threads
 from ._columns import as_table
 from ._dlpack import as_floats, on_cuda, to_host
-from ._frames import all_numbers, as_column, encoded, numbers_by_name, with_names
+from ._frames import all_numbers, as_column, check_names, encoded, numbers_by_name, with_names
 from ._joint import alone, shared
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
 from ._packed import described
@@ -47,6 +47,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _also: dict[str, tuple[Any, ...]] = {}
     # a fit that need not converge, or whose caller says that it has not: a first batch, a path's
     _beginning = False
+    _steps = "iterations"  # how messages call what the library counts
     _told: dict[str, str] = {}  # what the file said of the fit
     # of the last fit: its options, which of GIVEN there were, device, float32
     _kept: tuple[bytes, dict[str, bool], str, bool] | None = None
@@ -91,9 +92,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             if reset:
                 self.n_features_in_ = X.shape[1]
                 self.__dict__.pop("_schema", None)
+                self.__dict__.pop("feature_names_in_", None)
+                if X.feature_names is not None:
+                    self.feature_names_in_ = X.feature_names
             elif X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                                  f"{self.n_features_in_} features as input")
+            elif X.feature_names is not None and hasattr(self, "feature_names_in_"):
+                check_names(X.feature_names, self.feature_names_in_)
             refuse_disguised(y, "y")
             return X if isinstance(y, str) else (X, y if on_cuda(y) else np.asarray(y))
         refuse_disguised(X)
@@ -238,7 +244,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """The report as attributes, and what it warns of. single: whether it is of a run in float32."""
         self._take_report(report)
         warn_of(report, type(self).__name__, self._vocabulary(), unfinished=not self._beginning,
-                single=single)
+                single=single, steps=self._steps)
 
     def _take_report(self, report: Report) -> None:
         self.n_iter_: Any = report.n_iter

@@ -165,8 +165,11 @@ class MiniBatchKMeans(KMeans):
 
     max_iter counts passes over X, of as many batches as X has rows for. max_no_improvement, init_size and
     reassignment_ratio are taken and change nothing: `tol` says when to stop, starts are of all rows, and
-    empty clusters are always moved. n_steps_: batches so far; n_iter_: the passes that these are, rounded up.
+    empty clusters are always moved. n_steps_: batches so far; n_iter_: the passes that these are, rounded up,
+    of fit alone.
     """
+
+    _steps = "batches"
 
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", max_iter: int = 100,
                  batch_size: int = 1024, verbose: int = 0, compute_labels: bool = True,
@@ -186,7 +189,7 @@ class MiniBatchKMeans(KMeans):
         X = self._checked(X)
         rows, batch = X.shape[0], min(self.batch_size, X.shape[0])
         self._cluster(X, sample_weight, self._restarts(), batch=batch,
-                      max_iterations=-(-self.max_iter * rows // batch))
+                      max_iterations=max(1, self.max_iter * rows // batch))
         self.n_steps_ = self.n_iter_
         self.n_iter_ = -(-self.n_steps_ * batch // rows)
         if not self.compute_labels:
@@ -195,13 +198,19 @@ class MiniBatchKMeans(KMeans):
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Goes on with one batch: each centre becomes the mean of all rows that were nearest to it when they
-        came. The first batch is clustered, and needs n_clusters rows at least; y is ignored."""
+        came. The first batch is clustered by Lloyd's iteration, and needs n_clusters rows at least; y is
+        ignored."""
         if not hasattr(self, "cluster_centers_"):
             self._beginning = True
             try:
-                return self.fit(X, y, sample_weight)
+                self._cluster(self._checked(X), sample_weight, self._restarts())
             finally:
                 del self._beginning
+            self._forget_report()
+            self.n_steps_ = 1
+            if not self.compute_labels:
+                del self.labels_
+            return self
         if self._clusters is None:
             raise ModelError("this MiniBatchKMeans came without the weight of each centre's rows, which "
                              "partial_fit goes on from: fit it anew.")

@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
-from ._arrays import Matrix, device
+from ._arrays import Matrix, device, names_of
 from ._columns import as_table
 from ._dlpack import on_cuda
 from ._library import DataError, c_name, check, ffi, lib, struct, text
@@ -93,14 +94,58 @@ def numbers_by_name(frame: Any, wanted: Any, count: int) -> Any:
         if X.shape[1] != count:
             raise DataError(f"X has {X.shape[1]} features, but {count} features are expected")
         return X
-    known = set(names)
-    for said, missing in (("lacks the column", [name for name in wanted if name not in known]),
-                          ("has a column that was not there in fit,", [name for name in names
-                                                                       if name not in set(wanted)])):
-        if missing:
-            raise DataError(f"the table {said} {str(missing[0])!r}")
+    return X[:, places(names, wanted, "the table", "in fit")]
+
+
+def places(names: Any, wanted: Any, table: str, first: str) -> list[int]:
+    """Where the columns of these names are among `names`; an error where there are others. table, first: how
+    the error calls the table, and when the wanted names were there."""
     place = {name: j for j, name in enumerate(names)}
-    return X[:, [place[name] for name in wanted]]
+    for said, missing in (("lacks the column", [name for name in wanted if name not in place]),
+                          (f"has a column that was not there {first},", [name for name in names
+                                                                         if name not in set(wanted)])):
+        if missing:
+            raise DataError(f"{table} {said} {str(missing[0])!r}")
+    return [place[name] for name in wanted]
+
+
+def check_names(names: Any, wanted: Any) -> None:
+    """Refuses the columns of a Matrix, which keep their places, by other names than those of fit."""
+    places(names, wanted, "X", "in fit")
+    for j, (name, was) in enumerate(zip(names, wanted)):
+        if name != was:
+            raise DataError(f"column {j} of X is {str(name)!r}, but was {str(was)!r} in fit: the columns of "
+                            "a kiln.Matrix must be in the order of fit")
+
+
+def numeric_batch(frame: Any, table: str) -> tuple[Any, Any]:
+    """The rows of a frame of numbers, in float32 or float64, and its columns' names; None: numbers are their
+    names. table: how errors call it."""
+    if all_numbers(frame):
+        return (check_array(frame, dtype=[np.float64, np.float32], ensure_all_finite=False,
+                            ensure_min_samples=0), names_of(frame))
+    if hasattr(frame, "dtypes") and hasattr(frame, "__array__"):
+        kinds = getattr(frame.dtypes, "values", frame.dtypes)
+        name, kind = next((name, kind) for name, kind in zip(frame.columns, kinds) if not _is_number(kind))
+        _refuse(table, name, kind)
+    import pyarrow
+
+    frame = frame if isinstance(frame, pyarrow.RecordBatch) else pyarrow.table(frame)
+    columns = []
+    for field, column in zip(frame.schema, frame.columns):
+        kind = field.type
+        if not (pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+                or pyarrow.types.is_decimal(kind) or pyarrow.types.is_boolean(kind)):
+            _refuse(table, field.name, kind)
+        found = np.asarray(column)
+        columns.append(found.astype(np.float64) if found.dtype == object else found)
+    return np.column_stack(columns), np.array(frame.schema.names, object)
+
+
+def _refuse(table: str, name: Any, kind: Any) -> None:
+    raise DataError(f"{table}: the column {str(name)!r} is of {kind}, but rows of a stream are numbers: "
+                    "kiln.TableEncoder().fit(a_frame).transform(each) makes numbers of text; make numbers of "
+                    "dates, such as days since the first")
 
 
 def with_names(message: str, names: Any) -> str:

@@ -256,10 +256,11 @@ ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "o
 
 
 def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinished: bool = True,
-            single: bool = True) -> None:
+            single: bool = True, steps: str = "iterations") -> None:
     """What the library says of the result, and that it has not converged, as warnings; what met NaN or
     infinity is no result. names: the parameters by the library's fields. unfinished: whether a run that has
-    not converged is worth a word. single: whether it ran in float32, where float64 would have more digits."""
+    not converged is worth a word. single: whether it ran in float32, where float64 would have more digits.
+    steps: how an iteration is called."""
     if report.stopped_by == "diverged":
         raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take "
                         "float64, or data of smaller magnitude")
@@ -276,6 +277,6 @@ def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinis
     end, remedy = ends.get(report.stopped_by, ("it ended", "the result is what it had by then"))
     met = (", which is met, but the objective is not known to be near its least value" if report.residual
            <= report.tolerance else "")
-    warn(f"{name} did not converge: {end} after {report.n_iter} iterations, residual {report.residual:.2e} "
-         "where "
+    warn(f"{name} did not converge: {end} after {report.n_iter} {steps}, residual "
+         f"{report.residual:.2e} where "
          f"{report.tolerance:.2e} was wanted{met}; {remedy}", convergence())

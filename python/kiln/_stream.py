@@ -13,31 +13,37 @@ from typing import IO, Any
 
 import numpy as np
 
-from ._arrays import Device, Matrix
+from ._arrays import Device, Matrix, numbers, refuse_disguised
 from ._columns import as_table
 from ._library import ArgumentError
 
 _STARTS = np.dtype(np.int64)
 
 
-def _array(batch: Any, number: int) -> Any:
-    """The batch's rows, as NumPy's array or SciPy's CSR matrix."""
+def _array(batch: Any, number: int) -> tuple[Any, Any]:
+    """The batch's rows, as NumPy's array or SciPy's CSR matrix, and its columns' names."""
     if isinstance(batch, Matrix):
-        batch = batch.numpy()
+        return batch.numpy(), batch.feature_names
     if hasattr(batch, "tocsr"):
         rows = batch.tocsr()
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        return rows
-    if hasattr(batch, "to_pydict"):  # pyarrow's batches and tables
-        batch = np.column_stack([np.asarray(column) for column in batch.columns])
-    elif as_table(batch) is not None:
-        batch = batch.to_numpy()
-    rows = np.asarray(batch)
+        return rows, None
+    table = as_table(batch)
+    if table is not None:
+        from ._frames import numeric_batch
+
+        return numeric_batch(table, f"batch {number}")
+    if getattr(batch, "dtype", None) is not None and batch.dtype.kind == "c":
+        raise ArgumentError(f"batch {number} is complex, but rows are real numbers")
+    try:
+        rows = numbers(batch)
+    except ArgumentError as error:
+        raise ArgumentError(f"batch {number}: {error}") from error
     if rows.ndim != 2:
         raise ArgumentError(f"batch {number} has {rows.ndim} dimensions, but rows have 2")
-    return rows
+    return rows, None
 
 
 def _header(file: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> int:
@@ -70,7 +76,8 @@ class _Array:
 class _Spool:
     """The rows of batches in files of a folder."""
 
-    def __init__(self, folder: str, first: Any, dtype: Any) -> None:
+    def __init__(self, folder: str, first: Any, names: Any, dtype: Any) -> None:
+        self.names = names
         self.folder, self.columns, self.sparse = folder, first.shape[1], hasattr(first, "indptr")
         self.rounds = dtype is not None
         kind = np.dtype(dtype) if dtype is not None else first.dtype
@@ -82,7 +89,15 @@ class _Spool:
     def _part(self, name: str, dtype: Any, width: tuple[int, ...]) -> _Array:
         return _Array(os.path.join(self.folder, f"{name}.npy"), dtype, width)
 
-    def add(self, rows: Any, number: int) -> None:
+    def add(self, rows: Any, names: Any, number: int) -> None:
+        if (names is None) != (self.names is None):
+            wanted = ("names of columns, as the first has them" if names is None
+                      else "no names of columns, as the first has none")
+            raise ArgumentError(f"batch {number} must have {wanted}")
+        if names is not None and list(names) != list(self.names):
+            from ._frames import places
+
+            rows = rows[:, places(names, self.names, f"batch {number}", "in the first")]
         if rows.shape[1] != self.columns or hasattr(rows, "indptr") != self.sparse:
             kinds = ["sparse" if one else "dense" for one in (hasattr(rows, "indptr"), self.sparse)]
             raise ArgumentError(f"batch {number} is {kinds[0]} of {rows.shape[1]} columns, but the first "
@@ -132,6 +147,8 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
 
     A batch is a NumPy array, one of SciPy's sparse matrices, a batch or table of numbers from pyarrow, pandas
     or polars, or a pair (X, y) with a target for each row. All are dense or all sparse, of as many columns.
+    Columns of frames are taken by the names that the first has, in any order, and fits know them as
+    feature_names_in_. TableEncoder makes numbers of text.
 
     The file lies in the folder that TMPDIR names, else in /var/tmp, takes as much room as the rows (sparse
     rows twice as much until the last has come), and goes with the Matrix."""
@@ -141,18 +158,20 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
     try:
         for number, batch in enumerate(batches):
             paired = isinstance(batch, tuple)
-            rows = _array(batch[0] if paired else batch, number)
+            rows, names = _array(batch[0] if paired else batch, number)
             if spool is None:
-                spool, with_targets = _Spool(folder.name, rows, dtype), paired
+                spool, with_targets = _Spool(folder.name, rows, names, dtype), paired
             if paired != with_targets or (paired and np.shape(batch[1])[:1] != rows.shape[:1]):
                 wanted = "a target for each row" if with_targets else "no y, as the first has none"
                 raise ArgumentError(f"batch {number} must have {wanted}")
-            spool.add(rows, number)
+            spool.add(rows, names, number)
             if paired:
+                refuse_disguised(batch[1], f"y of batch {number}")
                 targets.append(np.asarray(batch[1]))
         if spool is None:
             raise ArgumentError("there are no batches")
         X = Matrix(spool.end(), device, dtype=spool.values.dtype)
+        X.feature_names = spool.names
     except BaseException:
         if spool is not None:
             spool.abandon()

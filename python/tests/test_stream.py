@@ -1,5 +1,7 @@
 """Batches that come once: what fits make of them is what they make of all rows at once."""
+import datetime
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -64,7 +66,24 @@ def test_tables(library):
     module = pytest.importorskip(library)
     make = module.table if library == "pyarrow" else module.DataFrame
     tables = [make({name: X[part][:, j] for j, name in enumerate(names)}) for part in PARTS]
-    assert np.array_equal(kiln.stream(tables).numpy(), X)
+    whole = kiln.stream([tables[0], tables[1].select(names[::-1]) if library != "pandas"
+                         else tables[1][names[::-1]], *tables[2:]])
+    assert np.array_equal(whole.numpy(), X) and list(whole.feature_names) == names
+    model = kiln.Ridge().fit(whole, Y)
+    assert list(model.feature_names_in_) == names
+    np.testing.assert_allclose(model.predict(tables[3]), model.predict(X[PARTS[3]]), rtol=1e-12)
+    other = kiln.stream([tables[3].select(names[::-1]) if library != "pandas" else tables[3][names[::-1]]])
+    with pytest.raises(kiln.DataError, match="column 0 of X is 'c11', but was 'c0' in fit"):
+        model.predict(other)
+    assert not hasattr(model.fit(kiln.matrix(X), Y), "feature_names_in_")
+    with pytest.raises(kiln.DataError, match="batch 1 lacks the column 'c1'"):
+        kiln.stream([tables[0], make({"x" if name == "c1" else name: [1.0] for name in names})])
+    with pytest.raises(kiln.ArgumentError, match="batch 1 must have names of columns"):
+        kiln.stream([tables[0], X])
+    with pytest.raises(kiln.DataError, match="batch 0: the column 't' is of .*TableEncoder"):
+        kiln.stream([make({"n": [1.0], "t": ["u"]})])
+    with pytest.raises(kiln.DataError, match="batch 0: the column 'd' is of .*dates"):
+        kiln.stream([make({"n": [1.0], "d": [datetime.date(2020, 1, 2)]})])
     if library == "pyarrow":
         assert np.array_equal(kiln.stream(tables[3].to_batches(max_chunksize=500)).numpy(), X[PARTS[3]])
 
@@ -81,6 +100,10 @@ def test_tables(library):
     ([SPARSE.astype(np.float32), SPARSE], "batch 1 is float64"),
     ([X + 1j], "batch 0 is complex"),
     ([X, X + 1j], "batch 1 is complex"),
+    ([X, np.ma.masked_greater(X, 1)], "batch 1: expected real numbers, got a masked array"),
+    ([np.array([["u", "v"]])], "batch 0: expected real numbers, got an array of <U1"),
+    ([np.array([["2020-01-02"]], "M8[D]")], "batch 0: expected real numbers, got datetime64"),
+    ([(X, np.ma.masked_greater(Y, 1))], "y of batch 0: expected real numbers, got a masked array"),
 ])
 def test_refused(tmp_path, monkeypatch, batches, message):
     where = folder(tmp_path, monkeypatch)
@@ -132,8 +155,18 @@ def test_ridge_of_batches(rows, targets, weights, options):
     np.testing.assert_allclose(got.predict(rows), want.predict(rows), rtol=0,
                                atol=digits * np.abs(want.predict(rows)).max())
     assert got.coef_.shape == want.coef_.shape and got.coef_.dtype == want.coef_.dtype
-    assert np.array_equal(got.fit(rows, targets, weights).coef_, want.coef_)  # begins anew
-    assert got.partial_fit(rows[:500], targets[:500]).n_features_in_ == rows.shape[1]
+    assert np.array_equal(got.fit(rows, targets, weights).coef_, want.coef_)
+    with pytest.raises(kiln.ArgumentError, match="partial_fit cannot go on from fit"):
+        got.partial_fit(rows[:500], targets[:500])
+
+
+def test_ridge_goes_on_from_a_pickle_alone(tmp_path):
+    want, first = kiln.Ridge().fit(X, Y), kiln.Ridge().partial_fit(X[:900], Y[:900])
+    first.save(tmp_path / "m.kiln")
+    with pytest.raises(kiln.ArgumentError, match="or a model file.*pickle keeps its sums"):
+        kiln.load(tmp_path / "m.kiln").partial_fit(X[900:], Y[900:])
+    again = pickle.loads(pickle.dumps(first)).partial_fit(X[900:], Y[900:])
+    np.testing.assert_allclose(again.coef_, want.coef_, rtol=1e-9)
 
 
 def test_ridge_of_dependent_columns():
