@@ -41,7 +41,7 @@ install_package() {
     CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache SKBUILD_CMAKE_DEFINE=KILN_WERROR=ON ./scripts/package.sh wheel build-wheel
     python3 -m venv build-python
     run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl
-    run_quietly build-python/bin/pip install --disable-pip-version-check --no-compile "kiln[test,docs] @ file://$(echo "$PWD"/build-wheel/*.whl)"
+    run_quietly build-python/bin/pip install --disable-pip-version-check --no-compile "kiln-ml[test,docs] @ file://$(echo "$PWD"/build-wheel/*.whl)"
 }
 
 # Much of these waits for a network or keeps one processor busy: they run beside the tests with sanitizers.

@@ -104,13 +104,38 @@ def _attribute(name: str) -> Any:
 
         return text(lib.kiln_version())
     if name in ("plot", "accel", "distributed"):
-        return importlib.import_module(f".{name}", __name__)
+        return _module(name, name)
     if name not in _NAMES:  # name and obj let Python ask "Did you mean?"
         raise AttributeError(f"module 'kiln' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-    value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    value = getattr(_module(_NAMES[name], name), name)
     importlib.import_module("._docs", __name__).complete(value)
     globals()[name] = value
     return value
+
+
+def _module(module: str, name: str) -> Any:
+    try:
+        return importlib.import_module(f".{module}", __name__)
+    except ModuleNotFoundError as error:
+        from ._extras import missing
+
+        raise missing(error, f"kiln.{name}") from error
+
+
+def _warn_of_another_kiln() -> None:
+    """Another project's package of this name, installed into the same folder, has replaced files or lost its
+    own."""
+    found = [name for name in os.listdir(os.path.dirname(os.path.dirname(__file__)))
+             if name.startswith("kiln-") and name.endswith((".dist-info", ".egg-info"))]
+    if found:
+        import warnings
+
+        warnings.warn(f"another distribution with a package 'kiln' is installed beside kiln-ml ({found[0]}), "
+                      "and either may have replaced files of the other's: pip uninstall kiln kiln-ml, then "
+                      "pip install kiln-ml", RuntimeWarning, stacklevel=3)
+
+
+_warn_of_another_kiln()
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ._collapsed import tell_collapsed
 from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
+from ._extras import needed
 from ._library import (ArgumentError, DataError, DeviceError, OutOfMemoryError, c_name, check, ffi, fields,
                        lib, struct, text)
 
@@ -384,14 +385,13 @@ class Matrix:
             if values.size:
                 self.device.call(lib.kiln_matrix_get, ffi.from_buffer(values), self.pointer)
             return values
-        import scipy.sparse
-
+        sparse = needed("scipy.sparse", "a sparse matrix in Python")
         starts, columns = np.empty(self.shape[0] + 1, np.int64), np.empty(self.nnz, np.int32)
         self.device.call(lib.kiln_matrix_get_csr, _memory_of(starts, "int64_t[]"),
                          _memory_of(columns, "int32_t[]"), _memory_of(values), self.pointer)
         if self.nnz < 2**31:  # which SciPy would come to itself, after a look at all
             starts = starts.astype(np.int32)
-        return scipy.sparse.csr_matrix((values, columns, starts), self.shape)
+        return sparse.csr_matrix((values, columns, starts), self.shape)
 
     def __reduce__(self) -> Any:
         """Copies, and pickles, have the values of their own, or the file."""
@@ -617,11 +617,10 @@ def host_memory(keep: list[Any], array: Any, dtype: Any) -> Any:
 
 def _torch_csr(array: Any) -> Any:
     """A CSR tensor of PyTorch's in host memory, as SciPy has it."""
-    import scipy.sparse
-
+    sparse = needed("scipy.sparse", "a sparse tensor")
     parts = (np.asarray(part.detach()) for part in (array.values(), array.col_indices(),
                                                     array.crow_indices()))
-    made = scipy.sparse.csr_matrix(tuple(parts), array.shape)
+    made = sparse.csr_matrix(tuple(parts), array.shape)
     check_sparse(made)
     return made
 

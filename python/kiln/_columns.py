@@ -8,7 +8,8 @@ from typing import Any, Iterator
 import numpy as np
 
 from ._arrays import Matrix, is_graph
-from ._library import ArgumentError, DataError, FileError, UnsupportedError, c_name, lib, text
+from ._extras import needed
+from ._library import ArgumentError, DataError, FileError, c_name, lib, text
 
 FORMATS: dict[str, int] = {}  # of the library, by their names
 while pointer := lib.kiln_format_name(len(FORMATS)):
@@ -37,12 +38,7 @@ def as_table(X: Any) -> Any:
     if hasattr(X, "to_arrow") and hasattr(X, "columns"):
         return (X.reset_index(drop=True) if hasattr(X, "reset_index") else X).to_arrow()
     if hasattr(X, "__dataframe__"):
-        try:
-            from pyarrow.interchange import from_dataframe
-        except ImportError as error:
-            raise UnsupportedError(f"a {type(X).__name__} offers the dataframe interchange protocol, which "
-                                   "pyarrow reads: pip install pyarrow") from error
-        return from_dataframe(X)
+        return needed("pyarrow.interchange", f"a {type(X).__name__}").from_dataframe(X)
     return None
 
 
@@ -82,14 +78,10 @@ def stored(files: list[Any], format: str | None, columns: list[str] | None,
            part: tuple[int, int] | None) -> Any:
     """A reader of the rows of Parquet or Feather files, or of the i-th of n parts of them."""
     kind = _kind(files[0], format) or ""
+    needs = f"{files[0]}, a {kind.capitalize()} file,"
+    pyarrow, in_files = needed("pyarrow", needs), needed("pyarrow.dataset", needs)
     try:
-        import pyarrow
-        import pyarrow.dataset
-    except ImportError as error:
-        raise UnsupportedError(f"{files[0]}: {kind.capitalize()} files are read through pyarrow: pip install "
-                               "pyarrow, or convert the file to CSV") from error
-    try:
-        dataset = pyarrow.dataset.dataset(files[0] if len(files) == 1 else files, format=_COLUMNAR[kind],
+        dataset = in_files.dataset(files[0] if len(files) == 1 else files, format=_COLUMNAR[kind],
                                           partitioning="hive")
     except FileNotFoundError as error:
         raise FileError(f"{error}: there is no such file") from error

@@ -13,9 +13,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from ._arrays import refuse_disguised
 from ._columns import as_table
+from ._extras import needed
 from ._frames import encoded
 from ._joint import alone
-from ._library import ArgumentError, DataError, UnsupportedError, lib
+from ._library import ArgumentError, DataError, lib
 from ._read import listed, reference_of
 from ._words import warn
 
@@ -145,10 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             columns = list(table.T)
         else:
             warn(f"X has feature names, but {type(self).__name__} was fitted without feature names")
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise UnsupportedError("an array comes through pyarrow: pip install pyarrow") from error
+        pyarrow = needed("pyarrow", "a table encoder of arrays")
         if not isinstance(table, np.ndarray):
             columns = pyarrow.table(table).columns
         if not reset and len(columns) != self.n_features_in_:

@@ -1,17 +1,15 @@
 """Formulas, as R and statsmodels write them, by the package formulaic where that is installed."""
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from ._extras import needed
 
 
 def parts(formula: str, data: Any) -> tuple[Any, Any, bool]:
     """The target of a formula, the frame of its features, and whether it has an intercept. Missing values are
     an error: weights and offsets would no longer belong to their rows."""
-    try:
-        formulaic = importlib.import_module("formulaic")
-    except ImportError:
-        raise ImportError("formulas need the package formulaic: pip install formulaic") from None
+    formulaic = needed("formulaic", "a formula")
     made = formulaic.Formula(formula)
     if not hasattr(made, "lhs"):
         raise ValueError(f"the formula {formula!r} has no target: 'y ~ a + C(b)'")

@@ -7,7 +7,8 @@ import numpy as np
 
 from ._arrays import Matrix, check_sparse, is_graph, numbers
 from ._columns import as_table
-from ._library import ArgumentError, DataError, UnsupportedError
+from ._extras import needed
+from ._library import ArgumentError, DataError
 from ._roles import columns_by_role
 
 # The names of columns with the ends of links, and with their weights, begin so: as in the tool.
@@ -102,12 +103,11 @@ class Graph:
 
     def _take(self, source: Any, target: Any, weights: Any, count: int) -> None:
         """The matrix of links whose ends are numbers; those that are there several times are added up."""
-        import scipy.sparse
-
+        sparse = needed("scipy.sparse", "a table of links or ratings")
         values = np.ones(len(source)) if weights is None else _numbers(weights)
         if len(missing := np.flatnonzero(~np.isfinite(values))):
             raise DataError(f"the weight of link {missing[0]} (from 0) is missing, or no finite number")
-        self.links = scipy.sparse.coo_array((values, (source, target)), (count, count)).tocsr()
+        self.links = sparse.coo_array((values, (source, target)), (count, count)).tocsr()
 
     # --------------------------------------------------------------------------------- what goes by name
 
@@ -195,12 +195,7 @@ def _codes_of_arrow(source: Any, target: Any) -> tuple[Any, Any]:
 
 
 def arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise UnsupportedError("a table of links or ratings is read through pyarrow: pip install "
-                               "pyarrow") from error
-    return pyarrow
+    return needed("pyarrow", "a table of links or ratings")
 
 
 def _numbers(weights: Any) -> Any:
@@ -218,10 +213,8 @@ def _listed(nodes: Any) -> list[Any]:
 
 def sparse_links(links: Any) -> Any:
     """A dense array as a sparse matrix, whose entries are the links."""
-    import scipy.sparse
-
     if isinstance(links, np.ndarray) and links.ndim == 2:
-        return scipy.sparse.csr_array(numbers(links))
+        return needed("scipy.sparse", "a graph").csr_array(numbers(links))
     return links
 
 
@@ -232,10 +225,9 @@ def _both_ways(links: Any) -> Any:
     if len(np.shape(links)) != 2 or links.shape[0] != links.shape[1]:
         raise ArgumentError(f"an adjacency matrix is square, got {' x '.join(map(str, np.shape(links)))}")
     if hasattr(links, "tocsr"):
-        import scipy.sparse
-
+        sparse = needed("scipy.sparse", "a graph")
         check_sparse(links)
-        links = scipy.sparse.csr_array(links)
-        return links + links.T - scipy.sparse.diags_array(links.diagonal())
+        links = sparse.csr_array(links)
+        return links + links.T - sparse.diags_array(links.diagonal())
     links = numbers(links)
     return links + links.T - np.diag(np.diag(links))

@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ._cluster import KMeans
+from ._extras import needed
 from ._factors import NMF
 from ._library import UnsupportedError, lib, text
 from ._linear import GeneralizedLinearRegressor, _Classifier, _Logistic, _Regressor
@@ -173,7 +174,7 @@ def to_onnx(model: Any, path: Any = None) -> Any:
         raise UnsupportedError(f"{type(model).__name__} has no ONNX graph: linear models, K-Means and NMF "
                                "have one.")
     check_is_fitted(model)
-    import onnx
+    onnx = needed("onnx", "kiln.to_onnx")
 
     linear = hasattr(model, "coef_")
     dtype = (model._weight if linear else model.cluster_centers_ if isinstance(model, KMeans)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
 from ._columns import FORMATS, INDEX, as_table, columns_of, is_columnar, stored
+from ._extras import missing
 from ._joint import current
 from ._library import (ArgumentError, DataError, KilnError, UnsupportedError, c_name, check, ffi, lib, struct,
                        text)
@@ -253,8 +254,7 @@ def from_table(table: Any, where: Device, options: Any, name: str = "") -> Any:
     try:
         capsule = table.__arrow_c_stream__()
     except ImportError as error:
-        raise UnsupportedError(f"a {type(table).__name__} is read through pyarrow: pip install "
-                               "pyarrow") from error
+        raise missing(error, f"a {type(table).__name__}", "pyarrow") from error
     # pyarrow's, of a column of objects: its arguments say which one, and what it found there
     except (TypeError, ValueError) as error:
         raise DataError("a column of the table mixes kinds of values, make it numbers alone or text alone: "

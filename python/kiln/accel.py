@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._extras import needed
 from ._library import KilnError
 
 # for processes that this one starts: the options, and the file that takes their calls
@@ -157,6 +158,7 @@ def _holder(place: str) -> Any:
 def install(*, log: bool = False, verify: bool = False) -> None:
     """From now on scikit-learn and networkx run on Kiln where they can. log: print a line for each call;
     verify: run both, and compare. Functions such as lasso_path are to be imported after it."""
+    needed("sklearn", "kiln.accel")
     from ._accel_rules import rules
 
     _how.update(log=log, verify=verify)

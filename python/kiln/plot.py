@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
+from ._extras import needed
 from ._library import lib
 from ._metrics import Metrics
 
@@ -19,13 +19,9 @@ COLOURS = ["#2191e7", "#fb7b28", "#994d97", "#c9212e", "#9e9e9e", "#0c47f3"]
 def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-        from cycler import cycler
-    except ImportError:
-        raise ImportError("kiln.plot needs matplotlib: pip install matplotlib") from None
+    plt = needed("matplotlib.pyplot", "kiln.plot")
     made = plt.subplots(layout="constrained")[1]
-    made.set_prop_cycle(cycler(linestyle=["-", "-."]) * cycler(color=COLOURS))
+    made.set_prop_cycle(plt.cycler(linestyle=["-", "-."]) * plt.cycler(color=COLOURS))
     return made
 
 
@@ -46,6 +42,7 @@ def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str 
     """The coefficients of copies of the model, trained at each of the values of a parameter; the ten that
     become largest have names, the others are grey."""
     ax = _axes(ax)
+    clone = needed("sklearn.base", "a path").clone
     trained = [clone(model).set_params(**{parameter: value}).fit(X, y) for value in values]
     paths, names = np.array([one.coef_.ravel() for one in trained]), _coefficient_names(trained[0])
     order = np.argsort(-abs(paths).max(axis=0), kind="stable")

@@ -106,7 +106,7 @@ def test_what_cannot_be_read_is_said(folder: Any, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(kiln.KilnError, match=said):
             kiln.read(source, **more)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(kiln.UnsupportedError, match="pip install pyarrow, or convert"):
+    with pytest.raises(kiln.UnsupportedError, match="t.parquet, a Parquet file, needs pyarrow"):
         kiln.read("t.parquet")
 
 

@@ -55,7 +55,6 @@ def join(by: Any = None, device: str = "cpu", *, threads: int = 0, memory: int =
     try:
         return _join(Joined(_WORLD, None, device, **options))
     except DeviceError as error:  # before anything was sent
-        made = _transports.by_mpi4py() if "plug-in" in str(error) else None
-        if made is None:
+        if "plug-in" not in str(error):
             raise
-        return _join(Joined(_WORLD, made, device, **options))
+        return _join(Joined(_WORLD, _transports.by_mpi4py(), device, **options))

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from .._extras import needed
 from .._library import UnsupportedError
 
 
@@ -98,12 +99,8 @@ def has_mpi(launcher: str) -> bool:
 
 
 def by_mpi4py() -> Any:
-    """By mpi4py, if it is there: all processes that mpirun has started."""
-    try:
-        from mpi4py import MPI
-    except ImportError:
-        return None
-    return Mpi(MPI.COMM_WORLD)
+    """By mpi4py: all processes that mpirun has started."""
+    return Mpi(needed("mpi4py.MPI", "kiln.distributed, without the plug-in for MPI,").COMM_WORLD)
 
 
 def by_environment(launcher: str, rank: int, size: int) -> Any:

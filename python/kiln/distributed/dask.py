@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from .._extras import needed
 from .._library import ArgumentError, DeviceError
 from . import join
 
@@ -27,16 +28,15 @@ def fit(estimator: Any, X: Any, y: Any = None, *, client: Any = None, device: st
     its own; workers must be free, as all work at the same time. Rows follow each other in the order of
     workers, so that an attribute as long as the rows, such as labels_, is left out: predict has it.
     """
-    from distributed import default_client, wait
-
-    client = client or default_client()
+    over = needed("distributed", "kiln.distributed.dask")
+    client = client or over.default_client()
     given = {"X": X, **({} if y is None else {"y": y}), **rows}
     pieces = {name: _pieces(name, one) for name, one in given.items()}
     if len({len(one) for one in pieces.values()}) != 1:
         raise ArgumentError("X, y and what else there is for each row must have as many partitions each: "
                             f"{ {name: len(one) for name, one in pieces.items()} }")
     futures = client.compute([{name: pieces[name][i] for name in pieces} for i in range(len(pieces["X"]))])
-    wait(futures)
+    over.wait(futures)
     where: dict[str, list[Any]] = {}
     for future, workers in zip(futures, (client.who_has([one])[one.key] for one in futures)):
         if not workers:
