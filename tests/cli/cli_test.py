@@ -341,8 +341,7 @@ class Pages(Case):
 
 
 class Examples(Case):
-    """What the README and the help show on the data that the tree has runs as it stands, here on some of the
-    rows."""
+    """What the help shows on the data that the tree has runs as it stands, here on some of the rows."""
 
     def test_examples_run(self):
         os.mkdir(self.path("data"))
@@ -350,13 +349,11 @@ class Examples(Case):
         for name in ("flights.csv.gz", "flights_test.csv.gz"):
             with gzip.open(self.path(f"data/{name}"), "wb") as file:
                 file.write(b"".join(lines))
-        tour = content(os.path.join(ROOT, "README.md")).decode()
-        commands = [line[2:] for line in tour.splitlines() if line.startswith("$ kiln") and "flights" in line]
-        self.assertGreater(len(commands), 5)
+        commands = ["kiln logreg data/flights.csv.gz --target origin -o origin.kiln"]  # evaluate judges it
         for verb in VERBS:
             examples = kiln(verb, "--help")[0].split("Examples\n")[1].split("\n\n")[0]
             commands += [line.strip() for line in examples.splitlines() if "flights" in line]
-        self.assertGreater(len(commands), 12)
+        self.assertGreater(len(commands), 6)
         path = os.path.dirname(KILN) + os.pathsep + os.environ["PATH"]
         self.assertEqual(os.path.basename(KILN), "kiln")
         for command in commands:
