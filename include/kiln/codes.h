@@ -1,5 +1,6 @@
-/* Kiln: sparse matrices that keep categories as codes, on a CPU or a GPU. Apart from kiln.h, as few programs
- * make them by hand: tables with text columns become such matrices when they are read.
+/* Kiln: matrices that are kept in fewer bytes: categories as codes, and on a CPU dense values as narrow as
+ * they are. Apart from kiln.h, as few programs make them by hand: data become such matrices when they are
+ * read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,12 +37,43 @@ typedef struct kiln_codes {
 KILN_API kiln_status kiln_matrix_codes(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                        int64_t cols, const void *numbers, const kiln_codes *codes,
                                        int64_t count);
+/* Dense values as they lie in memory, where that takes fewer bytes than the matrix's type: whole numbers of 8
+ * and 16 bits, without (U) or with (I) a sign, and floating-point numbers of 16 and 32 bits (F: IEEE 754; BF:
+ * f32 without its last 16 bits). */
+typedef enum kiln_element {
+    KILN_ELEMENT_TYPE = 0, /* the matrix's type */
+    KILN_ELEMENT_U8 = 1,
+    KILN_ELEMENT_I8 = 2,
+    KILN_ELEMENT_U16 = 3,
+    KILN_ELEMENT_I16 = 4,
+    KILN_ELEMENT_F16 = 5,
+    KILN_ELEMENT_BF16 = 6,
+    KILN_ELEMENT_F32 = 7 /* of an f64 matrix */
+} kiln_element;
+/* Keeps a dense matrix's values in fewer bytes from now on, where each of them is a number of `element`;
+ * KILN_ELEMENT_TYPE: of the narrowest that all of them are numbers of, if there is one. *narrowed (NULL is
+ * allowed) says whether that is done. The matrix stays what it is to all calls: its type is what is computed
+ * in, and results have the bits that they have of the wide matrix. Multiplications, losses, squares, column
+ * sums and Gram matrices widen values as they read them; before any other operation on the matrix all of them
+ * are widened, once and for good. A matrix that is sparse, not on a CPU, on a group or in a file, one that
+ * has others' memory, and one whose device has no room for both kinds at a time stay as they are. Data
+ * that are read on a CPU are kept so where they can be. Errors: ERR_ARGUMENT; ERR_NOMEM. Cost: a pass over
+ * the values for each element that is tried, which ends early where it does not fit, and their copy.
+ * Deterministic, and exact: no value changes. */
+KILN_API kiln_status kiln_matrix_narrow(kiln_matrix *A, kiln_element element, int *narrowed);
+/* kiln_matrix_wrap of dense values in host memory that are numbers of `element`. A CPU reads them where they
+ * lie until an operation has the matrix widened, which then has values of its own; other devices, and groups,
+ * get a widened copy at once. Errors: those of kiln_matrix_wrap; ERR_ARGUMENT (a sparse matrix, memory of a
+ * device). Cost: none on a CPU. */
+KILN_API kiln_status kiln_matrix_wrap_narrow(kiln_matrix **A, kiln_device *device, const kiln_memory *memory,
+                                             kiln_element element);
 /* A matrix is kept so. */
 typedef struct kiln_storage {
     size_t size;
-    int64_t bytes;      /* of all of its arrays, wherever they lie */
-    int64_t numbers;    /* columns that are kept densely */
-    int64_t categories; /* kept as a code a row; entries if this is 0 and numbers is, too */
+    int64_t bytes;        /* of all of its arrays, wherever they lie */
+    int64_t numbers;      /* columns that are kept densely */
+    int64_t categories;   /* kept as a code a row; entries if this is 0 and numbers is, too */
+    kiln_element element; /* of the dense values, as they lie in memory */
 } kiln_storage;
 /* Errors: ERR_ARGUMENT. Cost: none. */
 KILN_API kiln_status kiln_matrix_get_storage(kiln_storage *storage, const kiln_matrix *A);

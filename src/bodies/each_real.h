@@ -7,12 +7,13 @@
 
 #include "bodies/names.h"
 #include "core/matrix.h"
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "dialect/scalar_math.h"
 
-#define VALUES(A) ((real *)ki_host(&(A)->values)) /* of a matrix */
+#define VALUES(A) ((real *)ki_values(A)) /* of a matrix */
 
 #define real float
 #define real_bits int32_t

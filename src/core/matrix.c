@@ -3,6 +3,7 @@
 #include "core/codes/codes.h"
 #include "core/file.h"
 #include "core/home.h"
+#include "core/narrow/narrow.h"
 #include "core/matrix.h"
 #include "core/processes.h"
 
@@ -175,6 +176,7 @@ void ki_matrix_clear(kiln_matrix *A) {
     if (ki_matrix_resident(A)) ki_structure_release(A);
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
         if (!(A->lent_buffers & 1u << part)) ki_device_release(A->device, ki_matrix_part(A, part));
+    ki_narrow_release(A);
     ki_matrix_drop_host(A);
     ki_codes_free(A->codes);
     A->codes = NULL;
@@ -379,6 +381,10 @@ static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     if (A->codes)
         return ki_codes_entries(part == KI_ROW_START ? to : NULL, part == KI_COL ? to : NULL,
                                 part == KI_VALUES ? to : NULL, A);
+    if (A->element) {
+        ki_narrow_get_all(to, A);
+        return KILN_OK;
+    }
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))

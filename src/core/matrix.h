@@ -4,6 +4,7 @@
 
 #include "core/device.h"
 #include "core/slots.h"
+#include "kiln/codes.h"
 
 /* The arrays of a matrix, in the order in which what follows counts them. */
 enum { KI_VALUES, KI_ROW_START, KI_COL, KI_PARTS };
@@ -36,14 +37,16 @@ struct kiln_matrix {
     void *host[KI_PARTS];   /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
     struct ki_file *file;   /* where values and columns may be read instead (core/file.h); NULL = nowhere */
     struct ki_codes *codes; /* in place of all arrays (core/codes/codes.h); NULL: none */
-    kiln_matrix *here;      /* of rows that processes have, this one's (src/processes); NULL: X is whole */
-    bool pinned;            /* the device reads the host copy at full speed */
-    bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
-    bool lent_out; /* others have its address (core/lend.c): it stays where it is */
-    bool view;     /* rows of another matrix, which owns the buffers and is held */
-    bool given;    /* its values came from outside: on a group, passes over it are split (pass/group.c) */
-    int held;      /* by operations under way; a hidden matrix by those on the device that share it */
-    int leaving;   /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
+    kiln_element element;   /* of `narrow`, in place of values (core/narrow/narrow.h); 0: there is none */
+    struct ki_buffer narrow;
+    kiln_matrix *here; /* of rows that processes have, this one's (src/processes); NULL: X is whole */
+    bool pinned;       /* the device reads the host copy at full speed */
+    bool streams;      /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
+    bool lent_out;     /* others have its address (core/lend.c): it stays where it is */
+    bool view;         /* rows of another matrix, which owns the buffers and is held */
+    bool given;        /* its values came from outside: on a group, passes over it are split (pass/group.c) */
+    int held;          /* by operations under way; a hidden matrix by those on the device that share it */
+    int leaving;       /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
     struct ki_lender
         *lender; /* of the arrays in lent_host and lent_buffers, a bit a part; NULL: all is its own */
     unsigned lent_host, lent_buffers;
@@ -139,7 +142,8 @@ kiln_status ki_csr_check_starts(const int64_t *row_start, int64_t rows);
 kiln_status ki_csr_check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols);
 /* ERR_UNSUPPORTED for what needs all of an A whose rows lie in several processes. */
 kiln_status ki_matrix_fail_away(const kiln_matrix *A);
-/* From now on A has entries, and no codes (core/codes/codes.h); nothing is done where it has none. */
+/* From now on A has all of its arrays, in its type, in place of codes (core/codes/codes.h) or narrow values
+ * (core/narrow/narrow.h); nothing is done where it has them. */
 kiln_status ki_matrix_expand(const kiln_matrix *A);
 /* Checks a matrix's shape and type: ERR_ARGUMENT, or ERR_UNSUPPORTED of a type that the device lacks. */
 kiln_status ki_check_shape(const kiln_device *device, kiln_type type, int64_t rows, int64_t cols);

@@ -408,7 +408,7 @@ static kiln_status fill_from_file(void *of, void *to, int64_t offset, int64_t by
 kiln_status ki_matrix_bring(kiln_matrix *A) {
     kiln_status status;
     if (A->here) return ki_matrix_fail_away(A);
-    if (A->codes && ((status = ki_matrix_expand(A)) != KILN_OK || ki_matrix_resident(A))) return status;
+    if ((status = ki_matrix_expand(A)) != KILN_OK || ki_matrix_resident(A)) return status;
     A->held++; /* its first arrays must not leave to make room for its last */
     TRY(check_room(A->device, ki_matrix_own_bytes(A)));
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++) {

@@ -99,7 +99,7 @@ kiln_status ki_give_rows(void **given, int64_t *count, size_t size, void *rows, 
 
 /* These are of the headers that stand apart. */
 #define KI_LAST_kiln_codes code_bytes
-#define KI_LAST_kiln_storage categories
+#define KI_LAST_kiln_storage element
 #define KI_LAST_kiln_transport sum
 
 #endif

@@ -4,7 +4,7 @@
  * Moore's vote: each row either is like the value that leads, or is paired with a row of it. */
 #include <string.h>
 
-#include "core/matrix.h"
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/threads.h"
 #include "derived/select.h"
@@ -12,7 +12,8 @@
 enum { TASKS = 64 };
 
 struct sampling {
-    const char *from;
+    const kiln_matrix *X;
+    const char *from; /* NULL: X's values are narrow */
     char *to;
     int64_t rows, count, bytes; /* bytes: of a row */
 };
@@ -27,11 +28,15 @@ static void copy(void *arg, int task) {
     const struct sampling *of = arg;
     const int64_t end = of->count * (task + 1) / TASKS;
     for (int64_t i = of->count * task / TASKS; i < end; i++)
-        memcpy(of->to + i * of->bytes, of->from + chosen(of, i) * of->bytes, (size_t)of->bytes);
+        if (of->from)
+            memcpy(of->to + i * of->bytes, of->from + chosen(of, i) * of->bytes, (size_t)of->bytes);
+        else
+            ki_narrow_get(of->to + i * of->bytes, of->X, chosen(of, i) * of->X->cols, of->X->cols);
 }
 
 void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X) {
-    struct sampling of = {.from = ki_host(&X->values),
+    struct sampling of = {.X = X,
+                          .from = X->element ? NULL : ki_host(&X->values),
                           .to = ki_host(&few->values),
                           .rows = X->rows,
                           .count = few->rows,
@@ -41,6 +46,12 @@ void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X) {
 
 static double at(const kiln_matrix *X, int64_t k) {
     const void *values = ki_host(&X->values);
+    double value[1]; /* room for either type */
+    if (X->element) {
+        ki_narrow_get(value, X, k, 1);
+        values = value;
+        k = 0;
+    }
     return X->type == KILN_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
 }
 

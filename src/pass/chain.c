@@ -5,6 +5,7 @@
 
 #include "bodies/bodies.h"
 #include "core/group.h"
+#include "core/narrow/narrow.h"
 #include "core/processes.h"
 #include "pass/combine.h"
 #include "pass/group.h"
@@ -32,7 +33,7 @@ static kiln_status check_operand(const char *call, const char *name, const kiln_
                 name);
         return ki_hint("read the file without mapping it");
     }
-    return KILN_OK;
+    return ki_matrix_widen(A);
 }
 
 kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
@@ -65,7 +66,7 @@ kiln_status ki_check_wide(const char *call, const char *name, const kiln_matrix 
     if (like->device->lost) return kiln_device_sync(like->device);
     const bool fits = rows < 0 ? A->rows >= -rows : A->rows == rows;
     if (A->device == like->device && A->type == widest && A->format == KILN_DENSE && fits && A->cols == cols)
-        return KILN_OK;
+        return ki_matrix_widen(A);
     return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense, %s, %lld%s x %lld, on device %s", call, name,
                    ki_type_name(widest), (long long)(rows < 0 ? -rows : rows), rows < 0 ? " or more" : "",
                    (long long)cols, like->device->info.name);
@@ -138,6 +139,7 @@ static kiln_status run_single(const void *of) {
                                              .whole = chain,
                                              .sums = chain->value != NULL,
                                              .codes = true,
+                                             .narrow = true,
                                              .walked = X->cols * chain->k * ki_type_bytes(X->type),
                                              .run = run_here,
                                              .go_on = go_on});

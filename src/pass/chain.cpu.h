@@ -25,10 +25,13 @@ struct FN(pass) {
     int64_t
         room; /* elements that a part adds up in: `levels` copies, the last with y among it where the two are
                              interleaved */
-    int64_t fold;     /* rows after which the second level is folded into the first */
-    bool interleaved; /* y and w, column by column */
-    int64_t tails;    /* padded rows at `tail`: one, or where several parts may need one, one per part */
-    real *y, *copies, *tail;
+    int64_t fold;        /* rows after which the second level is folded into the first */
+    bool interleaved;    /* y and w, column by column */
+    int64_t tails;       /* padded rows at `tail`: one, or where several parts may need one, one per part */
+    int64_t window;      /* rows of a window (cpu/window.h), one per thread; 0: X is read where it lies */
+    int64_t window_size; /* elements */
+    real *y, *copies, *tail, *windows;
+    atomic_bool *taken;             /* of the windows */
     struct FN(tally) * tallies;     /* one per part */
     const struct FN(coded) * coded; /* X has categories; NULL: none */
     double *coded_copies;           /* of w of their levels, one per part */
@@ -65,14 +68,23 @@ static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
     return ki_row_at(ki_host(&X->row_start), X->rows, ki_part_begin(X->nnz + X->rows, part, pass->parts), 1);
 }
 
-static void FN(run_rows)(const struct FN(pass) * pass, int part, real *w, int64_t first, int64_t end) {
+static void FN(run_rows)(const struct FN(pass) * pass, int part, real *room, real *w, int64_t first,
+                         int64_t end) {
     real *tail = pass->tail + part % pass->tails * pass->padded;
+    struct FN(window) window = {.X = pass->chain->X, .room = room, .capacity = pass->window, .limit = end};
     if (pass->chain->X->format == KILN_CSR)
         FN(sparse_range)(pass->chain, &pass->tallies[part], w, first, end);
     else if (pass->narrow)
-        FN(narrow_range)(pass, &pass->tallies[part], w, first, end);
+        FN(narrow_range)(pass, &pass->tallies[part], &window, w, first, end);
     else
-        FN(dense_range)(pass, &pass->tallies[part], tail, w, first, end);
+        FN(dense_range)(pass, &pass->tallies[part], &window, tail, w, first, end);
+}
+
+/* A number of the windows that no other thread has. There is one for each thread. */
+static int FN(take_window)(const struct FN(pass) * pass) {
+    int number = 0;
+    while (atomic_exchange(&pass->taken[number], true)) number = (number + 1) % pass->threads;
+    return number;
 }
 
 /* w = 0, with y in its place where they are interleaved. */
@@ -107,6 +119,8 @@ static void FN(fold)(const struct FN(pass) * pass, real *sum, const real *w) {
 static void FN(run_part)(void *arg, int part) {
     const struct FN(pass) *pass = arg;
     const int64_t first = FN(first_row)(pass, part), end = FN(first_row)(pass, part + 1);
+    const int window = pass->window ? FN(take_window)(pass) : 0;
+    real *room = pass->window ? pass->windows + window * pass->window_size : NULL;
     real *sum = pass->copies + part * pass->room, *w = sum + (pass->levels - 1) * pass->copy;
     if (sum != w) memset(sum, 0, (size_t)pass->copy * sizeof(real));
     pass->tallies[part].value = 0;
@@ -114,12 +128,13 @@ static void FN(run_part)(void *arg, int part) {
     if (pass->coded) memset(pass->tallies[part].levels, 0, (size_t)pass->coded->size * sizeof(double));
     FN(clear)(pass, w);
     for (int64_t row = first; row < end; row += pass->fold) {
-        FN(run_rows)(pass, part, w, row, ki_min(end, row + pass->fold));
+        FN(run_rows)(pass, part, room, w, row, ki_min(end, row + pass->fold));
         if (sum == w) continue;
         FN(fold)(pass, sum, w);
         FN(clear)(pass, w);
     }
     if (sum == w) FN(fold)(pass, sum, w);
+    if (room) atomic_store(&pass->taken[window], false);
 }
 
 enum { FN(SUM_PARTS) = 64, FN(SUM_CHUNK) = 256 };
@@ -240,6 +255,14 @@ static void FN(plan_folds)(struct FN(pass) * pass) {
     if (pass->levels == 1) pass->fold = ki_max(X->rows, 1);
 }
 
+/* Whole blocks, two of them at least, as a walk reads two at a time; vectors of the last row, or group of
+ * rows, reach beyond it. */
+static void FN(plan_window)(struct FN(pass) * pass) {
+    const int64_t of_a_block = ki_max(pass->block * pass->n * (int64_t)sizeof(real), 1);
+    pass->window = ki_max(FN(WINDOW_BYTES) / of_a_block, 2) * pass->block;
+    pass->window_size = ki_ceil_div(pass->window * pass->n + 2 * LANES, 64) * 64;
+}
+
 /* y as the dense row kernels want it: column by column, padded with zeros to whole vectors. */
 static void FN(lay_out_y)(struct FN(pass) * pass) {
     const real *y = VALUES(pass->chain->y);
@@ -263,11 +286,13 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     const int64_t of_a_part =
         (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
     const int64_t tally_bytes = tallies * of_a_part;
-    int64_t elements, bytes, coded;
-    if (!ki_mul3(tallies, levels, 8, &coded) || !ki_mul(pass->parts, pass->room, &elements) ||
+    int64_t elements, bytes, coded, windows;
+    if (!ki_mul3(tallies, levels, 8, &coded) || !ki_mul(pass->threads, pass->window_size, &windows) ||
+        !ki_mul(pass->parts, pass->room, &elements) ||
         !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
-        !ki_mul(elements, sizeof(real), &bytes) || !ki_add(bytes, coded, &bytes) ||
-        !ki_add(bytes, tally_bytes + LINE, &bytes))
+        !ki_add(elements, windows, &elements) || !ki_mul(elements, sizeof(real), &bytes) ||
+        !ki_add(bytes, coded, &bytes) ||
+        !ki_add(bytes, tally_bytes + pass->threads * (int64_t)sizeof *pass->taken + LINE, &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass->n);
     struct ki_buffer scratch;
     kiln_status status = ki_device_scratch(pass->chain->X->device, &scratch, bytes);
@@ -289,6 +314,9 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     pass->copies = (real *)(void *)(base + tally_bytes + coded);
     pass->y = pass->copies + pass->parts * pass->room;
     pass->tail = pass->y + y_size;
+    pass->windows = pass->tail + pass->tails * pass->padded;
+    pass->taken = (atomic_bool *)(void *)(pass->windows + windows);
+    for (int i = 0; i < pass->threads; i++) atomic_init(&pass->taken[i], false);
     return KILN_OK;
 }
 
@@ -319,6 +347,7 @@ static kiln_status FN(walk_chain)(const struct ki_chain *chain, const struct FN(
     pass.interleaved = FN(interleaves)(chain);
     pass.room = (pass.levels + pass.interleaved) * pass.copy;
     pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
+    if (X->element) FN(plan_window)(&pass);
     const int64_t y_size = dense && needs_y ? of_y : 0;
     status = FN(take_scratch)(&pass, pass.parts, y_size);
     if (status != KILN_OK) return status;

@@ -9,6 +9,7 @@
 #include "bodies/bodies.h"
 #include "core/arguments.h"
 #include "core/limits.h"
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "pass/combine.cl"
@@ -143,6 +144,7 @@ kiln_status ki_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, co
     }
     if (ki_elements_apart(W, X, Y)) return combine_apart(W, a, X, b, Y);
     if (!ki_on_cpu(W->device)) return combine_gpu(W, a, X, b, Y);
+    TRY(KI_WIDEN(W, X, Y));
     ki_slots_written(W);
     ki_bodies(W)->combine(W, a, X, b, Y);
 done:
@@ -169,6 +171,8 @@ kiln_status ki_set_all(kiln_matrix *W, double value) {
     if (!ki_on_cpu(W->device))
         return ki_launch_elements(W, W->nnz, "combine", "fill", "",
                                   KI_PACK(fill, W, .W = W, .count = W->nnz, .value = value));
+    const kiln_status status = ki_matrix_widen(W);
+    if (status != KILN_OK) return status;
     ki_slots_written(W);
     ki_bodies(W)->fill(W, value);
     return KILN_OK;

@@ -85,6 +85,7 @@ struct ki_single {
     const void *whole; /* the operation's struct, its arguments checked */
     int64_t sums;      /* doubles where rules->sums points to, if to anything */
     bool codes;        /* run knows categories, and an X that keeps them as codes stays as it is */
+    bool narrow;       /* run knows narrow values, and an X that has them stays as it is */
     bool fresh;        /* what KI_CHANGES says of an operand does not hold this time: it is only written */
     int64_t walked;    /* bytes of results that each slice of X walks through beside its own */
     int64_t work;      /* bytes that `run` takes beside the operands, at most, of what works in place: such

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <stdatomic.h>
 
+#include "core/narrow/narrow.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -371,11 +372,13 @@ kiln_status kiln_matrix_get_storage(kiln_storage *storage, const kiln_matrix *A)
     if (!storage || !A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_storage: storage or A is NULL");
     TRY(KI_CHECK_RESULT(kiln_storage, storage));
     const struct ki_codes *codes = A->codes;
-    kiln_storage own = {.bytes = codes ? ki_codes_bytes(codes, A->rows) : ki_matrix_bytes(A),
+    const int64_t bytes = A->element ? A->nnz * ki_element_bytes(A->element) : ki_matrix_bytes(A);
+    kiln_storage own = {.bytes = codes ? ki_codes_bytes(codes, A->rows) : bytes,
                         .numbers = codes                     ? codes->numbers->cols
                                    : A->format == KILN_DENSE ? A->cols
                                                              : 0,
-                        .categories = codes ? codes->count : 0};
+                        .categories = codes ? codes->count : 0,
+                        .element = A->element};
     KI_GIVE(kiln_storage, storage, &own);
 done:
     return status;

@@ -2,6 +2,7 @@
  * device. */
 #include "core/codes/entries.h"
 
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
@@ -150,7 +151,7 @@ kiln_status ki_matrix_expand(const kiln_matrix *matrix) {
     struct ki_codes *codes = A->codes;
     void *memory[KI_PARTS] = {0};
     kiln_status status = KILN_OK;
-    if (!codes) return KILN_OK;
+    if (!codes) return ki_matrix_widen(A);
     for (int part = 0; part < KI_PARTS; part++) {
         const int64_t bytes = ki_matrix_part_bytes(A, part);
         if (!(memory[part] = ki_alloc((size_t)bytes))) TRY(ki_fail_nomem((size_t)bytes, "a sparse matrix"));

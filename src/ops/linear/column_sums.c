@@ -71,8 +71,11 @@ static const struct ki_rules table = KI_RULES(struct ki_column_sums, X, 0, rules
 
 static kiln_status run(const void *of) {
     const kiln_matrix *X = ((const struct ki_column_sums *)of)->X;
-    return ki_run_single(&(struct ki_single){
-        .rules = &table, .whole = of, .walked = KINDS * X->cols * ki_type_bytes(X->type), .run = run_here});
+    return ki_run_single(&(struct ki_single){.rules = &table,
+                                             .whole = of,
+                                             .narrow = true,
+                                             .walked = KINDS * X->cols * ki_type_bytes(X->type),
+                                             .run = run_here});
 }
 
 bool ki_column_sums_apply(const kiln_matrix *X) {

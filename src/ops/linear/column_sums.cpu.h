@@ -6,6 +6,7 @@
  * and not on the number of threads. */
 #include "ops/linear/scales.h"
 #include "pass/cpu/rows.h"
+#include "pass/cpu/window.h"
 
 enum {
     FN(SUMS_KINDS) = 3,
@@ -22,6 +23,8 @@ struct FN(column_walk) {
     double *totals; /* parts x kinds x padded */
     real *chains;   /* the same of rows that have not gone there yet */
     const real *c;  /* padded: c, or zeros */
+    real *windows;  /* of parts (pass/cpu/window.h); NULL: X is read where it lies */
+    int64_t window; /* rows of one */
 };
 
 /* A vector of columns of R rows, a constant wherever this is inlined; `left` columns of it are X's. y: less
@@ -45,10 +48,11 @@ ALWAYS_INLINE void FN(sum_vector)(int R, const struct FN(column_walk) * walk, re
     FN(store)(chain + 2 * padded, right);
 }
 
-ALWAYS_INLINE void FN(sum_rows)(int R, const struct FN(column_walk) * walk, real *chain, int64_t row) {
+ALWAYS_INLINE void FN(sum_rows)(int R, const struct FN(column_walk) * walk, struct FN(window) * window,
+                                real *chain, int64_t row) {
     const struct ki_column_sums *sums = walk->sums;
     const int64_t n = sums->X->cols;
-    const real *x = VALUES(sums->X) + row * n;
+    const real *x = FN(rows_at)(window, row, R);
     real v[FN(SUMS_BATCH)], y[FN(SUMS_BATCH)];
     for (int r = 0; r < R; r++) {
         v[r] = sums->v ? VALUES(sums->v)[row + r] : 1;
@@ -64,13 +68,15 @@ static void FN(column_part)(void *arg, int part) {
     const int64_t end = ki_part_begin(rows, part + 1, walk->parts);
     double *total = walk->totals + part * size;
     real *chain = walk->chains + part * size;
+    struct FN(window) window = {.X = walk->sums->X, .capacity = walk->window, .limit = end};
+    if (walk->windows) window.room = walk->windows + part * walk->window * walk->sums->X->cols;
     memset(total, 0, (size_t)size * sizeof *total);
     for (int64_t row = ki_part_begin(rows, part, walk->parts); row < end;) {
         const int64_t until = ki_min(end, row + KI_COLUMN_SUMS_CHAIN);
         memset(chain, 0, (size_t)size * sizeof *chain);
         for (; FN(side_by_side)(walk->sums->X->cols) && row + FN(SUMS_BATCH) <= until; row += FN(SUMS_BATCH))
-            FN(sum_rows)(FN(SUMS_BATCH), walk, chain, row);
-        for (; row < until; row++) FN(sum_rows)(1, walk, chain, row);
+            FN(sum_rows)(FN(SUMS_BATCH), walk, &window, chain, row);
+        for (; row < until; row++) FN(sum_rows)(1, walk, &window, chain, row);
         for (int64_t i = 0; i < size; i++) total[i] += (double)chain[i];
     }
 }
@@ -84,7 +90,10 @@ kiln_status FN(column_sums)(const struct ki_column_sums *sums) {
     walk.parts = (int)ki_max(ki_min(X->rows / FN(SUMS_ROWS), FN(SUMS_PARTS)), 1);
     if (!ki_mul3(walk.parts * FN(SUMS_KINDS), walk.padded, 8, &doubles))
         return ki_fail_nomem(SIZE_MAX, "the columns' sums");
-    reals = (doubles / 8 + walk.padded) * (int64_t)sizeof(real);
+    if (X->element)
+        walk.window = ki_max(FN(WINDOW_BYTES) / (X->cols * (int64_t)sizeof(real)),
+                             FN(side_by_side)(X->cols) ? FN(SUMS_BATCH) : 1);
+    reals = (doubles / 8 + walk.padded + walk.parts * walk.window * X->cols) * (int64_t)sizeof(real);
     const kiln_status status = ki_device_scratch(X->device, &scratch, doubles + reals);
     if (status != KILN_OK) return status;
     walk.totals = ki_host(&scratch);
@@ -93,6 +102,7 @@ kiln_status FN(column_sums)(const struct ki_column_sums *sums) {
     memset(centre, 0, (size_t)walk.padded * sizeof *centre);
     if (sums->c) memcpy(centre, VALUES(sums->c), (size_t)X->cols * sizeof *centre);
     walk.c = centre;
+    if (X->element) walk.windows = centre + walk.padded;
     ki_parallel(X->device->threads, walk.parts, FN(column_part), &walk);
     for (int kind = 0; kind < FN(SUMS_KINDS); kind++)
         for (int64_t j = 0; out[kind] && j < X->cols; j++) {

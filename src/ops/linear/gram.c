@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/each.h"
 #include "core/file.h"
 #include "core/limits.h"
 #include "core/processes.h"
@@ -200,6 +201,7 @@ static kiln_status walk(const void *of) {
                                              .whole = gram,
                                              .sums = gram->all ? square : 0,
                                              .codes = true,
+                                             .narrow = true,
                                              .walked = square * ki_type_bytes(gram->X->type),
                                              .run = run_here});
 }
@@ -216,7 +218,6 @@ kiln_status ki_gram_all(const struct ki_gram *gram) {
 /* Means of `sample` rows of a dense X that lies in host memory, or in its file. */
 static kiln_status centre_here(void *means, const kiln_matrix *X, int sample) {
     const int64_t n = X->cols, bytes = n * ki_type_bytes(X->type);
-    const char *values = ki_on_cpu(X->device) ? ki_host(&X->values) : ki_matrix_host(X, KI_VALUES);
     kiln_status status = KILN_OK;
     double *sums = ki_calloc((size_t)n * 2 * sizeof *sums), *first;
     void *row = ki_alloc((size_t)bytes);
@@ -224,17 +225,14 @@ static kiln_status centre_here(void *means, const kiln_matrix *X, int sample) {
     first = sums + n;
     for (int s = 0; s < sample; s++) {
         const int64_t begin = X->rows * s / sample * n;
-        if (values)
-            memcpy(row, values + begin * ki_type_bytes(X->type), (size_t)bytes);
-        else
-            TRY(ki_matrix_read(row, X, KI_VALUES, begin, n));
+        TRY(ki_elements_get(row, X, begin, n));
         for (int64_t j = 0; j < n; j++) /* about the first, so that a constant's mean is that constant */
             if (s == 0)
                 first[j] = read_real(X, row, j);
             else
                 sums[j] += read_real(X, row, j) - first[j];
     }
-    if (!values) TRY(ki_file_check(X->file));
+    if (X->file) TRY(ki_file_check(X->file));
     for (int64_t j = 0; j < n; j++) write_real(X, means, j, first[j] + sums[j] / sample);
 done:
     ki_free(sums);

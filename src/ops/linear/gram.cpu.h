@@ -13,6 +13,7 @@
  * so that the result does not depend on the number of threads. */
 
 #include "core/codes/codes.h"
+#include "core/narrow/widen.h"
 
 enum {
     FN(GRAM_ROWS) = 64, /* in a block */
@@ -152,11 +153,15 @@ static struct FN(row_entries) FN(entries_of)(const kiln_matrix *X, int64_t row, 
     return (struct FN(row_entries)){room, col, at};
 }
 
-/* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others in
- * `room`. */
+/* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others, and
+ * narrow ones, in `room`. */
 static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *room) {
     const kiln_matrix *X = all->gram->X;
     const int64_t n = all->n;
+    if (X->element) {
+        FN(widen)(room, X->element, ki_host(&X->narrow), row * n, n);
+        return room;
+    }
     if (X->format == KILN_DENSE) {
         const real *x = VALUES(X) + row * n;
         if (row * n + ki_ceil_div(n, LANES) * LANES <= X->rows * n) return x;

@@ -2,6 +2,7 @@
 #include "ops/linear/newton.h"
 
 #include "core/arguments.h"
+#include "core/narrow/narrow.h"
 #include "core/limits.h"
 #include "core/size.h"
 #include "core/threads.h"
@@ -43,6 +44,10 @@ kiln_status ki_pairs_run(double *sums, const struct ki_pairs *pairs) {
     kiln_device *device = pairs->out.w->device;
     if (device->lost) return kiln_device_sync(device);
     if (!ki_on_cpu(device)) return run_gpu(sums, pairs);
+    const kiln_status status =
+        KI_WIDEN(pairs->out.w, pairs->out.b, pairs->second.w, pairs->second.b, pairs->x.w, pairs->x.b,
+                 pairs->y.w, pairs->y.b, pairs->inverse.w, pairs->inverse.b, pairs->mean, pairs->column);
+    if (status != KILN_OK) return status;
     ki_bodies(pairs->out.w)->pairs_run(sums, pairs);
     return KILN_OK;
 }

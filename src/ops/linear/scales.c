@@ -2,6 +2,7 @@
 #include "ops/linear/scales.h"
 
 #include "core/arguments.h"
+#include "core/narrow/narrow.h"
 #include "core/limits.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
@@ -43,6 +44,9 @@ kiln_status ki_scales_run(double *sums, const struct ki_scales *scales) {
     kiln_device *device = scales->square->device;
     if (device->lost) return kiln_device_sync(device);
     if (!ki_on_cpu(device)) return run_gpu(sums, scales);
+    const kiln_status status = KI_WIDEN(scales->square, scales->mean, scales->centred, scales->inverse,
+                                        scales->penalty, scales->kept, scales->c);
+    if (status != KILN_OK) return status;
     ki_bodies(scales->square)->scales_run(sums, scales);
     return KILN_OK;
 }

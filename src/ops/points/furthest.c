@@ -8,6 +8,7 @@
 #include "core/arguments.h"
 #include "core/each.h"
 #include "core/home.h"
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/points/furthest.cl"
@@ -19,6 +20,7 @@ KI_ARGUMENTS(furthest);
 static kiln_status find(kiln_matrix *R, const kiln_matrix *distances, const kiln_matrix *labels) {
     kiln_status status;
     TRY(kiln_fill(R, 0));
+    TRY(KI_WIDEN(R, distances, labels));
     if (ki_on_cpu(R->device))
         ki_bodies(R)->furthest(R, distances, labels);
     else if (distances->rows > 0)

@@ -1,6 +1,7 @@
 /* Element-wise operations: combine, times, map, fill and fill_random. Their operands are the small n x k and
  * m x k matrices beside X, so that they cost little next to a pass over X. */
 #include "core/arguments.h"
+#include "core/narrow/narrow.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "ops/vectors/elementwise.cl"
@@ -14,7 +15,7 @@ KI_ARGUMENTS(fill_random);
 static kiln_status check_target(const char *call, const kiln_matrix *W) {
     if (!W) return ki_fail(KILN_ERR_ARGUMENT, "%s: W is NULL", call);
     if (W->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: W must be dense", call);
-    return W->device->lost ? kiln_device_sync(W->device) : KILN_OK;
+    return W->device->lost ? kiln_device_sync(W->device) : ki_matrix_widen(W);
 }
 
 /* X must be as W is, or one column of its rows. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/arguments.h"
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/limits.h"
 #include "core/processes.h"
@@ -144,7 +145,8 @@ static kiln_status reduce(double *result, const kiln_matrix *X, const kiln_matri
     if (X->nnz == 0) return KILN_OK;
     if (!scaled && (ki_is_away(X) || (Y && ki_is_away(Y)))) return reduce_apart(result, X, Y, kind);
     if (!ki_on_cpu(X->device)) return reduce_gpu(result, X, Y, kind, scaled);
-    const kiln_status status = ki_matrix_home(X);
+    kiln_status status = ki_matrix_home(X);
+    if (status == KILN_OK) status = KI_WIDEN(X, Y);
     if (status != KILN_OK) return status;
     if (scaled) ki_bodies(X)->reduce(result, X, NULL, KI_REDUCE_MAX, false);
     ki_bodies(X)->reduce(result, X, Y, kind, scaled);

@@ -7,6 +7,7 @@
  * loop over X does. */
 
 #include "pass/cpu/rows.h"
+#include "pass/cpu/window.h"
 
 enum {
     FN(BATCH) = 4,         /* rows taken together: y and w are loaded once for them */
@@ -214,24 +215,24 @@ NEVER_INLINE void FN(dense_walk)(const struct FN(pass) * pass, real *w, const re
 
 /* As many whole blocks from `first` on as there are before `end`, each with the products of the next. Returns
  * the first row that is left. */
-static int64_t FN(walk_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t first,
-                              int64_t end, FN(vmask) mask) {
+static int64_t FN(walk_range)(const struct FN(pass) * pass, struct FN(tally) * tally,
+                              struct FN(window) * window, real *w, int64_t first, int64_t end,
+                              FN(vmask) mask) {
     const struct ki_chain *chain = pass->chain;
-    const int64_t n = pass->n, block = pass->block;
-    const real *x = VALUES(chain->X);
+    const int64_t block = pass->block;
     real *q = tally->products, *ahead = q + pass->products;
     if (first + block > end) return first;
-    FN(dense_products)(pass, q, x + first * n, block, mask);
+    FN(dense_products)(pass, q, FN(rows_at)(window, first, block), block, mask);
     FN(map_block)(chain, tally, q, first, block);
     int64_t row = first;
     for (; row + 2 * block <= end; row += block) {
-        FN(dense_walk)(pass, w, q, ahead, x + row * n, mask);
+        FN(dense_walk)(pass, w, q, ahead, FN(rows_at)(window, row, 2 * block), mask);
         FN(map_block)(chain, tally, ahead, row + block, block);
         real *done = q;
         q = ahead;
         ahead = done;
     }
-    FN(dense_scatter)(pass, w, q, x + row * n, block, mask);
+    FN(dense_scatter)(pass, w, q, FN(rows_at)(window, row, block), block, mask);
     return row + block;
 }
 
@@ -247,23 +248,22 @@ static void FN(dense_block)(const struct FN(pass) * pass, struct FN(tally) * tal
 
 /* Rows [first, end). A row's last vector reaches into the rows behind it and is masked; the matrix's last
  * rows, which have nothing behind them to read, go through a padded copy. */
-static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *tail, real *w,
-                            int64_t first, int64_t end) {
-    const real *x = VALUES(pass->chain->X);
+static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tally,
+                            struct FN(window) * window, real *tail, real *w, int64_t first, int64_t end) {
     const int64_t n = pass->n, rows = pass->chain->X->rows;
     FN(vmask) mask = FN(first_lanes)(n - (pass->padded - LANES));
     const int64_t direct = n > 0 ? ki_min(end, rows - ki_ceil_div(pass->padded, n) + 1) : 0;
     int64_t row = first;
     if (pass->chain->kind == KI_CHAIN_FUSED && !pass->tiled)
-        row = FN(walk_range)(pass, tally, w, first, direct, mask);
+        row = FN(walk_range)(pass, tally, window, w, first, direct, mask);
     for (int64_t count; row < direct; row += count) {
         count = ki_min(pass->block, direct - row);
-        FN(dense_block)(pass, tally, w, row, count, x + row * n, mask);
+        FN(dense_block)(pass, tally, w, row, count, FN(rows_at)(window, row, count), mask);
     }
     if (row < end) memset(tail, 0, (size_t)pass->padded * sizeof(real));
     for (int64_t count; row < end; row += count) {
         count = n == 0 ? ki_min(pass->block, end - row) : 1; /* rows without columns are all alike */
-        if (n > 0) memcpy(tail, x + row * n, (size_t)n * sizeof(real));
+        if (n > 0) memcpy(tail, FN(rows_at)(window, row, 1), (size_t)n * sizeof(real));
         FN(dense_block)(pass, tally, w, row, count, tail, mask);
     }
 }

@@ -206,18 +206,17 @@ static void FN(narrow_block)(struct FN(narrow) * narrow, struct FN(tally) * tall
 
 /* As many whole blocks of [first, end) as there are, each but the first read while the one before is
  * scattered. Returns the first row that is left. */
-static int64_t FN(narrow_blocks)(struct FN(narrow) * narrow, struct FN(tally) * tally, int64_t first,
-                                 int64_t end) {
+static int64_t FN(narrow_blocks)(struct FN(narrow) * narrow, struct FN(tally) * tally,
+                                 struct FN(window) * window, int64_t first, int64_t end) {
     const struct FN(pass) *pass = narrow->pass;
     const int64_t block = pass->block, groups = block / LANES;
-    const real *x = VALUES(pass->chain->X);
     real *q = tally->products;
     if (first + block > end) return first;
-    FN(narrow_products)(narrow, q, x + first * pass->n, groups);
+    FN(narrow_products)(narrow, q, FN(rows_at)(window, first, block), groups);
     FN(map_block)(pass->chain, tally, q, first, block);
     int64_t row = first + block;
     for (; row + block <= end; row += block) {
-        FN(narrow_walk)(narrow, q, x + row * pass->n, groups);
+        FN(narrow_walk)(narrow, q, FN(rows_at)(window, row, block), groups);
         FN(map_block)(pass->chain, tally, q, row, block);
     }
     FN(narrow_scatter)(narrow, q, groups);
@@ -226,9 +225,8 @@ static int64_t FN(narrow_blocks)(struct FN(narrow) * narrow, struct FN(tally) * 
 
 /* Rows [first, end). Rows short of a group, or so near the end of X that vectors would reach beyond it, go
  * through a copy with zeros behind them. */
-static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t first,
-                             int64_t end) {
-    const real *x = VALUES(pass->chain->X);
+static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * tally,
+                             struct FN(window) * window, real *w, int64_t first, int64_t end) {
     const int64_t n = pass->n, k = pass->k;
     const int64_t safe = ki_min(end, (pass->chain->X->rows * n - LANES) / n);
     struct FN(narrow) narrow;
@@ -237,15 +235,16 @@ static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * ta
     for (int i = 0; i < LANES; i++) narrow.mask[i] = (i & (narrow.slot - 1)) < n ? (real_bits)-1 : 0;
     memset(narrow.sums, 0, (size_t)k * sizeof narrow.sums[0]);
     int64_t row = first;
-    if (pass->chain->kind == KI_CHAIN_FUSED && k == 1) row = FN(narrow_blocks)(&narrow, tally, first, safe);
+    if (pass->chain->kind == KI_CHAIN_FUSED && k == 1)
+        row = FN(narrow_blocks)(&narrow, tally, window, first, safe);
     for (int64_t count; row + LANES <= safe; row += count) {
         count = ki_min(pass->block, (safe - row) / LANES * LANES);
-        FN(narrow_block)(&narrow, tally, row, count, x + row * n);
+        FN(narrow_block)(&narrow, tally, row, count, FN(rows_at)(window, row, count));
     }
     for (int64_t count; row < end; row += count) {
         real room[(LANES + 1) * LANES] = {0};
         count = ki_min(LANES, end - row);
-        memcpy(room, x + row * n, (size_t)(count * n) * sizeof(real));
+        memcpy(room, FN(rows_at)(window, row, count), (size_t)(count * n) * sizeof(real));
         FN(narrow_block)(&narrow, tally, row, count, room);
     }
     if (pass->chain->kind == KI_CHAIN_PLAIN) return;
