@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 #define KILN_VERSION_MAJOR 0
-#define KILN_VERSION_MINOR 1
+#define KILN_VERSION_MINOR 2
 #define KILN_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -22,7 +22,7 @@ extern "C" {
 #define KILN_API
 #endif
 
-/* The version of the library that is running, e.g. "0.1.0". */
+/* The version of the library that is running, e.g. "0.2.0". */
 KILN_API const char *kiln_version(void);
 
 /* ---------------------------------------------------------------------------------------- status */
