@@ -80,6 +80,12 @@ def told(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def duration(power):
+    """10^power seconds, in a unit that leaves a whole number."""
+    unit = max(-3, min(0, power // 3))
+    return f"{10 ** (power - 3 * unit):,} {('s', 'ms', 'µs', 'ns')[-unit]}"
+
+
 def bars(title, groups, unit="x", note="", mark=None, logarithmic=False):
     """Horizontal bars; groups: [(label, [(series, value)])]. mark: a value at which a line stands. logarithmic: the axis, for values
     that are some powers of ten apart."""
@@ -132,14 +138,14 @@ def roofline(title, points, bandwidth, note):
     drawing.text(16, 24, title, size=16)
     for exponent in range(y_low, y_high + 1):
         drawing.line(left, at_y(10 ** exponent), width - 30, at_y(10 ** exponent))
-        drawing.text(left - 6, at_y(10 ** exponent) + 4, f"{10.0 ** exponent:g}", "end")
+        drawing.text(left - 6, at_y(10 ** exponent) + 4, told(10.0 ** exponent), "end")
     for exponent in range(math.ceil(low), math.floor(high) + 1):
         drawing.line(at_x(10 ** exponent), top, at_x(10 ** exponent), height - bottom)
-        drawing.text(at_x(10 ** exponent), height - bottom + 16, f"{10.0 ** exponent:g}", "middle")
+        drawing.text(at_x(10 ** exponent), height - bottom + 16, told(10.0 ** exponent), "middle")
     first = max(10 ** low, 10 ** y_low / bandwidth)  # no lower than the axis
     drawing.line(at_x(first), at_y(bandwidth * first), at_x(10 ** high), at_y(bandwidth * 10 ** high),
                  'stroke="currentColor" stroke-width="1.5"')
-    drawing.text(left + 8, top + 22, f"line: measured read bandwidth, {bandwidth:.0f} GB/s")
+    drawing.text(left + 8, top + 22, f"line: measured read bandwidth, {bandwidth:,.0f} GB/s")
     series = list(dict.fromkeys(point[0] for point in points))
     for name, x, y, label in points:
         drawing.dot(at_x(x), at_y(y), COLOURS[series.index(name) % len(COLOURS)], label)
@@ -147,7 +153,7 @@ def roofline(title, points, bandwidth, note):
         drawing.bar(16 + 130 * i, 34, 11, 11, COLOURS[i % len(COLOURS)])
         drawing.text(31 + 130 * i, 44, name)
     drawing.text(left, top - 10, "Gflop/s")
-    drawing.text((left + width - 30) / 2, height - 36, "flops a byte", "middle")
+    drawing.text((left + width - 30) / 2, height - 36, "floating-point operations per byte read", "middle")
     drawing.text(16, height - 10, note, size=13)
     return drawing.svg()
 
@@ -207,9 +213,14 @@ def plot_dense(path):
         yield "", bars("w = X'(v .* (X y)), dense: times faster than", groups, note=noted(data), mark=1)
 
 
+CASES = {"paper-200": "1 % dense", "paper-1024": "1 % dense", "paper-4096": "1 % dense",
+         "million": "uniform columns", "million-zipf": "popular columns", "kdd": "popular columns",
+         "kdd-shuffled": "popular, shuffled", "kdd-uniform": "uniform columns", "skewed-rows": "some long rows"}
+
+
 def plot_sparse(path):
     data = load(path)
-    rows = [(f"{r['case']} {shape(r)} {short(r['type'])}", r) for r in data["rows"]]
+    rows = [(f"{shape(r)} {short(r['type'])}, {CASES[r['case']]}", r) for r in data["rows"]]
     yield "-transposed", bars("w = X'p, sparse: times faster than cuSPARSE with", ratios(rows, [
         ("a transposed product", "pair_transposed_ms", "transposed_ms"),
         ("a stored transpose", "stored_transposed_ms", "transposed_ms")]), note=noted(data), mark=1)
@@ -279,7 +290,7 @@ def axes(drawing, left, right, top, sizes, values, title):
     for power in range(low, high + 1):
         y = at(sizes[0], 10.0**power)[1]
         drawing.line(left, y, right, y)
-        drawing.text(left - 8, y + 4, f"{10.0**power:g} s", "end")
+        drawing.text(left - 8, y + 4, duration(power), "end")
     for size in sizes:
         drawing.text(at(size, 10.0**low)[0], top + 332, f"{size:,}", "middle")
     return at
@@ -317,11 +328,11 @@ def overheads(verb, rows, gpu, note):
         for (_, points), measured, predicted in zip(parts, (around, seen["transfer"], seen["solve"]), guess):
             points.append((row["size"], measured, predicted))
     drawing.text(16, 24,
-                 f"kiln {verb}: seconds against the number of "
+                 f"kiln {verb}: time by number of "
                  f"{'vertices' if verb == 'pagerank' else 'points'}; dashed: predicted", size=16)
     left, right = 84, 556
     for top, lines, title in ((56, whole, "from start to end, without reading"),
-                              (436, parts, f"what {gpu} takes of it")):
+                              (436, parts, f"parts of the time on {gpu}")):
         values = [value for _, points in lines for point in points for value in point[1:] if value]
         curves(drawing, axes(drawing, left, right, top, sizes, values, title), left, top, lines)
     drawing.text(16, 816, note, size=13)
@@ -348,22 +359,22 @@ def strips(title, panels, note):
     """A line for each kind, a dot for each cell, left and right; panels: [(heading, dots, mark)], dots:
     [(kind, ratio, whether it stands out, label)]. The axes are logarithmic, from 1/32 to 32."""
     kinds = list(dict.fromkeys(kind for _, dots, _ in panels for kind, *_ in dots))
-    width, left, top, step = 980, 210, 76, 20
+    width, left, top, step = 980, 190, 76, 22
     drawing = Drawing(width, top + step * len(kinds) + 58)
     drawing.text(16, 24, title, size=16)
     bottom = top + step * len(kinds)
     for i, kind in enumerate(kinds):
-        drawing.text(left - 10, top + step * i + 15, kind, "end", size=12)
+        drawing.text(left - 22, top + step * i + 15, kind, "end")
         drawing.line(left, top + step * i + 10, width - 20, top + step * i + 10)
     for p, (heading, dots, mark) in enumerate(panels):
-        begin, room = left + p * 385, 365
+        begin, room = left + p * 405, 360
         at = lambda ratio: begin + room * (math.log2(min(max(ratio, 1 / 32), 32)) + 5) / 10
-        drawing.text(begin, 52, heading, size=13)
+        drawing.text(begin, 56, heading)
         for exponent in range(-5, 6, 2):
             ratio = 2.0 ** exponent
             drawing.line(at(ratio), top, at(ratio), bottom)
             drawing.text(at(ratio), bottom + 16, f"{ratio:g}" if ratio >= 1 else f"1/{1 / ratio:g}", "middle",
-                         11)
+                         13)
         drawing.line(at(mark), top - 6, at(mark), bottom, 'stroke="currentColor" stroke-dasharray="3 3"')
         for kind, ratio, stands, label in dots:
             drawing.dot(at(ratio), top + step * kinds.index(kind) + 10, COLOURS[1 if stands else 0], label)

@@ -27,7 +27,9 @@ GROUPS = {
     "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError",
                "FileError", "UnsupportedError"],
 }
-MODULES = {"plot": "Pictures: kiln.plot", "accel": "scikit-learn and networkx on Kiln: kiln.accel"}
+MODULES = {"plot": "Pictures: kiln.plot", "accel": "scikit-learn and networkx on Kiln: kiln.accel",
+           "distributed": "Several processes: kiln.distributed",
+           "distributed.dask": "A Dask cluster: kiln.distributed.dask"}
 # What scikit-learn adds to every estimator.
 INHERITED = {"get_params", "set_params", "get_metadata_routing", "set_fit_request", "set_score_request",
              "set_output", "set_partial_fit_request", "set_predict_request", "set_transform_request",
@@ -128,10 +130,11 @@ def write(stage: pathlib.Path) -> None:
                   and not key.startswith("_")]
         for key, value in public:
             lines += entry(key, value, f"kiln.{name}.")
-        (stage / f"python-{name}.md").write_text("\n".join(lines))
-        index += [f"**[{title}](python-{name}.md)**", "",
-                  ", ".join(f"[`{key}`](python-{name}.md#{anchor(key)})" for key, _ in public), ""]
-        pages.append(f"python-{name}")
+        page = "python-" + name.replace(".", "-")
+        (stage / f"{page}.md").write_text("\n".join(lines))
+        index += [f"**[{title}]({page}.md)**", "",
+                  ", ".join(f"[`{key}`]({page}.md#{anchor(key)})" for key, _ in public), ""]
+        pages.append(page)
     index += ["```{toctree}", ":hidden:", "", *pages, "```", ""]
     (stage / "python-reference.md").write_text("\n".join(index))
 

@@ -8,6 +8,7 @@ import inspect
 import io
 import os
 import pathlib
+import pkgutil
 import re
 import subprocess
 
@@ -153,5 +154,7 @@ def test_the_migration_tables_are_found():
 
 def test_the_reference_has_every_name(monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "site")
-    groups = importlib.import_module("python_reference").GROUPS
-    assert sorted(name for names in groups.values() for name in names) == sorted(kiln.__all__)
+    reference = importlib.import_module("python_reference")
+    assert sorted(name for names in reference.GROUPS.values() for name in names) == sorted(kiln.__all__)
+    modules = [one.name for one in pkgutil.walk_packages(kiln.__path__, "kiln.") if "._" not in one.name]
+    assert sorted(f"kiln.{name}" for name in reference.MODULES) == sorted(modules)
