@@ -8,6 +8,7 @@
  *                      for p, by maximum likelihood as well: another root, in log phi, without a fit */
 #include "algorithms/inference/tweedie.h"
 #include "algorithms/run/run.h"
+#include "ops/linear/families.h"
 #include "ops/sampled/gamma.h"
 
 static const char call[] = "kiln_glm_estimate";
@@ -20,12 +21,24 @@ static double digamma_step(double y, double r) {
     return sum;
 }
 
-static double slope_of_row(kiln_family family, double parameter, double y, double mu) {
-    const double r = 1 / parameter, p = parameter, nu = 1 - mu;
-    if (family == KILN_BETA)
-        return p * (ki_digamma(p) - mu * ki_digamma(p * mu) - nu * ki_digamma(p * nu) + mu * log(y) +
-                    nu * log1p(-y));
+static double negative_binomial_slope(double alpha, double y, double mu) {
+    const double r = 1 / alpha;
     return -r * (digamma_step(y, r) - log1p(mu / r) + (mu - y) / (r + mu));
+}
+
+static double beta_slope(double p, double y, double mu) {
+    const double nu = 1 - mu;
+    return p *
+           (ki_digamma(p) - mu * ki_digamma(p * mu) - nu * ki_digamma(p * nu) + mu * log(y) + nu * log1p(-y));
+}
+
+/* A row's derivative by t. Of Tweedie's there is none without the dispersion. */
+typedef double row_slope(double parameter, double y, double mu);
+
+static row_slope *slope_of(kiln_family family) {
+    static row_slope *const slopes[KI_FAMILY_LAST + 1] = {
+        [KILN_NEGATIVE_BINOMIAL] = negative_binomial_slope, [KILN_BETA] = beta_slope};
+    return ki_family_find(family) ? slopes[family] : NULL;
 }
 
 struct estimate {
@@ -127,10 +140,9 @@ static kiln_status slope_at(double *slope, struct estimate *of, double t) {
         *slope *= (loss.parameter - 1) * (2 - loss.parameter);
         goto done;
     }
+    row_slope *const own = slope_of(loss.family);
     for (int64_t i = 0; i < of->m; i++)
-        if (of->weights[i] > 0)
-            *slope +=
-                of->weights[i] * slope_of_row(loss.family, loss.parameter, of->targets[i], of->means[i]);
+        if (of->weights[i] > 0) *slope += of->weights[i] * own(loss.parameter, of->targets[i], of->means[i]);
 done:
     return status;
 }
@@ -218,7 +230,7 @@ kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kil
     if (!parameter || !X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: parameter, X or y is NULL", call);
     TRY(KI_TAKE(kiln_glm_options, &of.options, options));
     const bool tweedie = of.options.family == KILN_TWEEDIE;
-    if (!tweedie && of.options.family != KILN_NEGATIVE_BINOMIAL && of.options.family != KILN_BETA)
+    if (!tweedie && !slope_of(of.options.family))
         return ki_fail(KILN_ERR_UNSUPPORTED,
                        "%s: the families tweedie, negative-binomial and beta have a parameter "
                        "that is estimated",

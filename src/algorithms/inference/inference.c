@@ -159,8 +159,9 @@ static kiln_status check(const kiln_matrix *w, const kiln_matrix *b, const kiln_
     if (!kiln_errors_name(options->errors))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no kind of errors has the number %d", call,
                        (int)options->errors);
-    if (options->errors != KILN_ERRORS_MODEL && loss->family == KILN_BETA)
-        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a beta model has no robust errors here", call);
+    const kiln_family_info *family = kiln_family_describe(loss->family);
+    if (options->errors != KILN_ERRORS_MODEL && !family->linear_score) /* the scores are Pearson residuals' */
+        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a %s model has no robust errors here", call, family->name);
     TRY(ki_check_finite(call, "y", loss->y, false));
     if (loss->weights) TRY(ki_check_weights(call, loss->weights));
     TRY(check_groups(options, X));
@@ -205,7 +206,7 @@ static void add_likelihood(kiln_inference *made, const struct ki_inference_rows 
                                      .weight = sums->weight,
                                      .rows = sums->rows,
                                      .parameters = p};
-    const double aic = family->akaike ? family->akaike(&at) : ki_tweedie_akaike(rows, loss, &at);
+    const double aic = ki_akaike(rows, loss, &at);
     add(made, "log_likelihood", likelihood);
     add(made, "aic", aic);
     add(made, "bic", aic + (log_rows - 2) * counted);

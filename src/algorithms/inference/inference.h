@@ -53,12 +53,13 @@ kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_
                                       const kiln_matrix *X, const kiln_loss *loss, const kiln_matrix *W,
                                       const kiln_matrix *b);
 
-/* The log-likelihood with all constants at a dispersion; NaN of Tweedie's powers above 2. */
+/* The log-likelihood with all constants at a dispersion; NaN of Tweedie's powers above 2, and of a family
+ * whose density is not known. */
 double ki_log_likelihood(const struct ki_inference_rows *rows, const kiln_loss *loss, double deviance,
                          double dispersion);
-/* Akaike's criterion of a Tweedie model, as of other families (families.h): s log f at deviance / weight. */
-double ki_tweedie_akaike(const struct ki_inference_rows *rows, const kiln_loss *loss,
-                         const struct ki_likelihood *at);
+/* Akaike's criterion by the family's row (families.h), of a Tweedie model by s log f at deviance / weight; NaN
+ * as above. */
+double ki_akaike(const struct ki_inference_rows *rows, const kiln_loss *loss, const struct ki_likelihood *at);
 
 /* q_i = |x~_i^T R|^2 of a root R (count x count), on the host. Passes of up to 64 columns. */
 kiln_status ki_inference_squares(double *q, const kiln_matrix *X, const double *R, int64_t count);

@@ -13,8 +13,9 @@ static const double pi = 3.14159265358979323846;
 
 /* ------------------------------------------------------------------------------------ Akaike's criterion */
 
-/* By Stirling's series where k is large: the three lose their digits to each other there. */
-double ki_gamma_constant(double k) {
+/* k log k - k - log Gamma(k): by Stirling's series where k is large, as the three lose their digits to each
+ * other there. */
+static double gamma_constant(double k) {
     const double r = 1 / (k * k);
     int sign; /* plain lgamma writes it to a global variable */
     if (k < 64) return k * log(k) - k - lgamma_r(k, &sign);
@@ -26,11 +27,9 @@ static double gaussian_akaike(const struct ki_likelihood *at) {
            2 * (at->parameters + 1);
 }
 
-/* With k = weight / deviance the density's logarithm is -k deviance_i / 2 - log y_i + k log k - k - log
- * Gamma(k). */
 static double gamma_akaike(const struct ki_likelihood *at) {
     const double spread = at->deviance / at->weight;
-    return at->weight * (1 - 2 * ki_gamma_constant(1 / spread)) + 2 * at->constant + 2 * (at->parameters + 1);
+    return at->weight * (1 - 2 * gamma_constant(1 / spread)) + 2 * at->constant + 2 * (at->parameters + 1);
 }
 
 static double inverse_gaussian_akaike(const struct ki_likelihood *at) {
@@ -41,6 +40,21 @@ static double inverse_gaussian_akaike(const struct ki_likelihood *at) {
 /* Without a dispersion. */
 static double plain_akaike(const struct ki_likelihood *at) {
     return 2 * (at->loss + at->constant) + 2 * at->parameters;
+}
+
+/* ---------------------------------------------------------------------------- log-densities at their peak */
+
+static double gaussian_peak(double y, double k) {
+    (void)y;
+    return log(k / (2 * pi)) / 2;
+}
+
+static double gamma_peak(double y, double k) {
+    return gamma_constant(k) - log(y);
+}
+
+static double inverse_gaussian_peak(double y, double k) {
+    return log(k / (2 * pi)) / 2 - 1.5 * log(y);
 }
 
 /* ------------------------------------------------------------------------------------------ the families */
@@ -57,7 +71,8 @@ static const struct ki_family families[KI_FAMILY_LAST + 1] = {
         {.shown = {.name = "gaussian", .link = KILN_LINK_IDENTITY, .links = EVERY_LINK, .linear_score = 1},
          .range = {-INFINITY, INFINITY, 0, NULL},
          .bends_down = EVERY_LINK & ~BIT(IDENTITY),
-         .akaike = gaussian_akaike},
+         .akaike = gaussian_akaike,
+         .peak = gaussian_peak},
     [KILN_POISSON] = {.shown = {.name = "poisson",
                                 .link = KILN_LINK_LOG,
                                 .links = EVERY_LINK,
@@ -69,12 +84,14 @@ static const struct ki_family families[KI_FAMILY_LAST + 1] = {
                     .range = {0, INFINITY, KILN_OPEN_LEAST, NULL},
                     .bends_down = EVERY_LINK & ~(BIT(LOG) | BIT(INVERSE)),
                     .own_curvature = true,
-                    .akaike = gamma_akaike},
+                    .akaike = gamma_akaike,
+                    .peak = gamma_peak},
     [KILN_INVERSE_GAUSSIAN] =
         {.shown = {.name = "inverse-gaussian", .link = KILN_LINK_LOG, .links = EVERY_LINK, .linear_score = 1},
          .range = {0, INFINITY, KILN_OPEN_LEAST, NULL},
          .bends_down = EVERY_LINK & ~BIT(INVERSE_SQUARED),
-         .akaike = inverse_gaussian_akaike},
+         .akaike = inverse_gaussian_akaike,
+         .peak = inverse_gaussian_peak},
     [KILN_BINOMIAL] = {.shown = {.name = "binomial",
                                  .link = KILN_LINK_LOGIT,
                                  .links = EVERY_LINK,

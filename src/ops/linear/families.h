@@ -28,13 +28,12 @@ struct ki_family {
     /* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is
      * one, counted as a parameter and put at deviance / weight. NULL: the density has no closed form. */
     double (*akaike)(const struct ki_likelihood *at);
+    /* The log-density of y less -k deviance / 2 at k = weight / dispersion, of a family with a dispersion.
+     * NULL: as for akaike. */
+    double (*peak)(double y, double k);
 };
 
 enum { KI_FAMILY_LAST = KILN_BETA, KI_LINK_LAST = KILN_LINK_POWER };
-
-/* k log k - k - log Gamma(k), k > 0: the part of the gamma family's log-density that is of its
- * dispersion 1 / k alone. */
-double ki_gamma_constant(double k);
 
 /* NULL: no family has that number. */
 const struct ki_family *ki_family_find(kiln_family family);
