@@ -174,7 +174,7 @@ static bool higher_is_better(const char *metric) {
     return strcmp(metric, "accuracy") == 0 || strcmp(metric, "auc") == 0 || strcmp(metric, "r2") == 0;
 }
 
-/* What was finished before an interruption is kept and told; the model is not fitted then. */
+/* Values that were finished before an interruption are kept and told; the model is not fitted then. */
 static int keep_finished(struct run *run, struct training *job, struct validation *validation) {
     const char *output = run->settings->output;
     if (validation->folds == 0) validation->count = validation->finished;

@@ -43,8 +43,8 @@ static json_t *tried_json(const struct validation *validation, const struct trie
     return object;
 }
 
-/* Where the best value is the last one on its side of the path, a better one may lie beyond: no penalty
- * has nothing beyond. */
+/* A better value may lie beyond the best one where that is the last on its side of the path: no penalty has
+ * nothing beyond. */
 static const char *end_of_path(const struct validation *validation) {
     if (validation->count < 3 || validation->folds == 0) return NULL;
     if (validation->best == 0) return "strongest";
@@ -107,7 +107,7 @@ static const char *text_of(const json_t *object, const char *key) {
     return text ? text : "?";
 }
 
-/* What a model says is not trusted: of two words, of numbers that are none. */
+/* A model's words are not trusted: of two words, of numbers that are none. */
 static const char *penalty_of(const json_t *table) {
     return strcmp(text_of(table, "penalty"), "l1") == 0 ? "l1" : "l2";
 }

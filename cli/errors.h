@@ -19,7 +19,7 @@ enum { EXIT_DONE = 0, EXIT_NOT_CONVERGED = 4, EXIT_INTERRUPTED = 130 };
 
 int exit_code(kiln_status status, enum activity activity);
 
-/* What --json says of an error under the key "error". */
+/* The object that --json has of an error under the key "error". */
 json_t *error_json(const kiln_error *error);
 
 /* Finds what else a hint may say where memory is short; NULL, as at first: nothing. */

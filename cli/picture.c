@@ -70,7 +70,7 @@ static int render(const struct picture *picture) {
     renderer.cairo_set_source_rgb(context, 1, 1, 1);
     renderer.cairo_paint(context);
     const bool drawn = svg && renderer.rsvg_handle_render_document(svg, context, &page, &problem);
-    /* What cannot be written the file remembers: output_commit reports it. */
+    /* The file remembers a write that failed: output_commit reports it. */
     const int written =
         drawn ? renderer.cairo_surface_write_to_png_stream(surface, write_bytes, picture->output.file) : 0;
     renderer.cairo_destroy(context);

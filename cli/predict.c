@@ -19,7 +19,7 @@ static bool is_linear(const kiln_model *model) {
     return model_tensor_shape(model, "W", &type, &rows, &cols);
 }
 
-/* What is asked for must be something that the model has. */
+/* A model must have what is asked for. */
 static int check_settings(const struct run *run, const struct prediction *p) {
     const struct settings *settings = run->settings;
     const char *algorithm = kiln_model_text(p->model, "algorithm");

@@ -96,7 +96,7 @@ static void default_text(const char **option, const json_t *used, const char *na
     if (!*option) *option = json_string_value(json_object_get(used, name));
 }
 
-/* What is not given is what training used, as with the columns of the features. */
+/* An option that is not given is what training used, as with the columns of the features. */
 static void default_columns(const struct run *run, kiln_read_options *options, const json_t *used) {
     const struct settings *settings = run->settings;
     const unsigned kinds = run->verb->kinds, trained = VERB_BIT(VERIFY) | VERB_BIT(STATISTICS);
@@ -126,7 +126,7 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* What run_read took for a model were the columns of the data. */
+/* The names that run_read took for a model's were the columns of the data. */
 static int fail_alike(const char *option, const char *path) {
     static const char lacks[] = "the model needs ";
     const char *message = kiln_last_error()->message;

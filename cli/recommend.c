@@ -134,8 +134,8 @@ static kiln_status take_users(kiln_matrix **A, kiln_matrix **seen, const struct 
     return status;
 }
 
-/* What a user of the file has seen are all ratings of the file's, of which kiln_rows makes no sparse ones:
- * so all users are told. */
+/* A user of the file has seen all ratings of the file's, of which kiln_rows makes no sparse ones: so all
+ * users are told. */
 static int recommend(struct recommending *r) {
     kiln_matrix *A = NULL, *seen = NULL;
     int64_t *numbers = malloc((size_t)r->count * sizeof *numbers); /* of the users */

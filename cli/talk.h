@@ -34,8 +34,9 @@ kiln_control talk_silent_control(void); /* shows nothing, but passes signals on 
 /* The same for what is counted: "plan 3 of 12" is begun. Who calls it asks talk_interrupted() from then
  * on. */
 void talk_step(const char *what, int64_t done, int64_t total, double seconds);
-/* What follows cannot stop half-way, until a control's callback is heard again, and has nothing to save: a
- * signal ends the process at once, as does one that came before. So it is with a solver's first pass. */
+/* From here on nothing can stop half-way, until a control's callback is heard again, nor has anything to
+ * save: a signal ends the process at once, as does one that came before. So it is with a solver's first
+ * pass. */
 void talk_unpolled(void);
 
 #endif

@@ -75,7 +75,7 @@ static bool all_hold(const struct verifying *v) {
     return all;
 }
 
-/* What the model does not say is not shown, nor that an entry of it is right. */
+/* A claim that the model does not make is not shown, nor that an entry of it is right. */
 static void put_claim(struct result *row, const void *of, int64_t i) {
     const struct claim *claim = &((const struct verifying *)of)->claims[i];
     const bool entry = isnan(claim->claimed) && isnan(claim->found);

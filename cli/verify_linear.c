@@ -177,7 +177,7 @@ static void judge(struct linear *l) {
                 residual > found->gradient ? found->gradient_most - found->gradient
                                            : found->gradient_rounding);
     v->claims[v->count - 1].known &= !isnan(found->gradient);
-    /* Where a support vector machine did not converge its criterion may go by the curvature of some point
+    /* A support vector machine that did not converge may have its criterion by the curvature of some point
      * on the way. */
     const bool hinge = l->loss.kind == KILN_LOSS_SQUARED_HINGE || l->loss.kind == KILN_LOSS_SQUARED_EPSILON;
     if (hinge && residual > found->gradient && !json_is_true(json_object_get(v->report, "converged")))

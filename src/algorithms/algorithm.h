@@ -99,7 +99,7 @@ struct ki_columns {
     double *variance; /* centred / weight */
     struct ki_flats flats;
 };
-/* What is asked for stands in *moments, whose right and passes it leaves. */
+/* *moments says what is asked for, and keeps its right and passes. */
 kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *moments, struct ki_arena *arena,
                                const kiln_matrix *X, const kiln_matrix *weights, double weight);
 /* Without an intercept, where no column with a spread of 0 has a penalty: the first of them has all that they

@@ -1,7 +1,7 @@
 /* Columns' moments on the host, and vectors between host and device. */
 #include "algorithms/run/arena.h"
 
-/* What came as elements of A's type becomes doubles where it is, from the end. */
+/* Elements of A's type become doubles where they are, from the end. */
 static void widen(double *values, const kiln_matrix *A, int64_t count) {
     const float *narrow = (const float *)values;
     if (kiln_matrix_type(A) == KILN_F64) return;

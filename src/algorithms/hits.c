@@ -272,8 +272,7 @@ done:
     return ki_arena_free(&own, status);
 }
 
-/* Where f32 cannot promise what it has found, f64 goes on from there; where there is no room for it, the run
- * has stalled. */
+/* f64 goes on from where f32 cannot promise what it has found; without room for it, the run has stalled. */
 static kiln_status confirm(struct ki_hits *s) {
     kiln_report *report = &s->run.report;
     kiln_status status = KILN_OK;

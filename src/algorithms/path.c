@@ -238,7 +238,7 @@ done:
     return status;
 }
 
-/* Where it was cancelled, the fold at hand is begun again. */
+/* The fold at hand is begun again where it was cancelled. */
 static kiln_status path_keep_cancelled(struct ki_run *run) {
     struct ki_error_copy error;
     ki_error_keep(&error);

@@ -12,7 +12,7 @@ bool ki_label_is_code(const char *text, int64_t size, kiln_type type);
 /* Returns whether kiln_read_options.text_targets takes such a label for text. */
 bool ki_label_is_odd(const char *text, int64_t size, const kiln_read_options *options);
 
-/* Where one label is odd all are text: y becomes their numbers in the order of their bytes, and class_names
+/* All labels are text where one is odd: y becomes their numbers in the order of their bytes, and class_names
  * their texts. Frees table->label_text in any case. ERR_UNSUPPORTED: labels that are numbers and may have
  * been rounded before. */
 kiln_status ki_labels_settle(struct ki_table *table, const kiln_read_options *options);

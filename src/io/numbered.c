@@ -88,7 +88,7 @@ static kiln_status check_weights(const struct taking *t) {
     return KILN_OK;
 }
 
-/* What stays of a row lies in runs of columns between those that are gone. */
+/* The columns that stay lie in runs between those that are gone. */
 static void close_up(const struct taking *t) {
     struct ki_table *table = t->table;
     const int64_t cols = table->cols, bytes = t->bytes;

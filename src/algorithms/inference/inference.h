@@ -57,8 +57,8 @@ kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_
  * whose density is not known. */
 double ki_log_likelihood(const struct ki_inference_rows *rows, const kiln_loss *loss, double deviance,
                          double dispersion);
-/* Akaike's criterion by the family's row (families.h), of a Tweedie model by s log f at deviance / weight; NaN
- * as above. */
+/* Akaike's criterion by the family's row (families.h), of a Tweedie model by s log f at deviance / weight;
+ * NaN as above. */
 double ki_akaike(const struct ki_inference_rows *rows, const kiln_loss *loss, const struct ki_likelihood *at);
 
 /* q_i = |x~_i^T R|^2 of a root R (count x count), on the host. Passes of up to 64 columns. */

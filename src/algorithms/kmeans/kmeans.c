@@ -119,8 +119,8 @@ done:
     return status;
 }
 
-/* What is said of a run that ended before it converged is exact, too; a checkpoint has what the run would
- * have gone on from. */
+/* The report of a run that ended before it converged is exact, too; a checkpoint has what the run would have
+ * gone on from. */
 static kiln_status say_exactly(struct kmeans *s) {
     double moved;
     kiln_status status = KILN_OK;

@@ -6,8 +6,8 @@ static bool on_cpu(const struct kmeans *s) {
     return kiln_device_get_info(s->device, &info) == KILN_OK && strcmp(info.name, "cpu") == 0;
 }
 
-/* What a pass keeps of a row costs time. In runs of some twenty iterations bounds make up for it where rows
- * are long, as images are, or centres many; in short ones they cost up to a seventh more
+/* Bounds that a pass keeps of a row cost time. In runs of some twenty iterations they make up for it where
+ * rows are long, as images are, or centres many; in short ones they cost up to a seventh more
  * (bench/results/cpu2-kmeans-bounds.json). On a GPU a list of the rows that changed costs some launches and a
  * wait. */
 static bool bounds_pay(const struct kmeans *s) {

@@ -75,7 +75,7 @@ static void rank_orthonormalise(struct ki_rank *rank, int64_t n) {
     }
 }
 
-/* Where a factor is not cheap, a vector v at random tells whether X makes nothing of some vectors:
+/* A vector v at random tells, where a factor is not cheap, whether X makes nothing of some vectors:
  * conjugate gradient from H v comes back to v but for its part along these, which next to never is as
  * small as 1e-6 of what is to be expected (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13,
  * 1992, bound what a random start can miss). f32 has not the digits. */
@@ -212,7 +212,7 @@ done:
 
 /* ---- by rows ---- */
 
-/* Where N is little work it is looked at even though rows are fewer, as it is checked. */
+/* N is looked at where it is little work, even though rows are fewer, as it is checked. */
 static bool rank_by_rows(const kiln_matrix *X) {
     const double n = (double)kiln_matrix_cols(X), null = n - (double)kiln_matrix_rows(X);
     return null > 0 && n * null * null > COLUMN_WORK;

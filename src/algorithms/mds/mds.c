@@ -238,7 +238,7 @@ done:
     return status;
 }
 
-/* What is said of the start changes places with what is said of another; figures are the run's. */
+/* The start's report changes places with another; figures are the run's. */
 static void swap_reports(struct ki_run *run) {
     const kiln_report former = run->best;
     struct kiln_figures *const figures = run->report.figures;

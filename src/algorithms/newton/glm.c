@@ -180,8 +180,8 @@ done:
     return ki_arena_free(&glm.newton.run.arena, status);
 }
 
-/* Where no coefficients fit y better than means at the end of the link's range, the curve is flat there and
- * the gradient 0 long before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by
+/* The curve is flat where no coefficients fit y better than means at the end of the link's range, and the
+ * gradient is 0 long before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by
  * means near 0. */
 static void check_reach(struct ki_glm *glm, const struct figures *figures) {
     kiln_report *report = &glm->newton.run.report;

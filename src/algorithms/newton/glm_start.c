@@ -165,7 +165,7 @@ static double null_off(const struct null_point *at) {
     return fabs(at->gradient) / at->curvature / fmax(fabs(at->b), 1);
 }
 
-/* Where the gradient is about rounding, and far out, where it is small by itself, so is not Fisher's step:
+/* A gradient of about rounding says little far out, where it is small by itself, and Fisher's step is not:
  * one more leads to rounding where all rows have the same best constant. */
 static bool null_near(const struct ki_glm *glm, const struct null_point *at) {
     return fabs(at->gradient) <= 1e-13 * glm->weight * fabs(glm->mean) && null_off(at) <= 1e-6;

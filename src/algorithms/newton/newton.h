@@ -24,7 +24,7 @@ struct ki_newton {
     const char *call; /* "kiln_logreg": begins error messages */
     const kiln_matrix *X;
     const kiln_matrix *weights; /* m x 1, as the loss's; NULL = ones */
-    /* Where a run begins at W = 0 and every row's loss has the derivative steep (mean - y), y = outcomes,
+    /* If a run begins at W = 0 and every row's loss has the derivative steep (mean - y), y = outcomes,
      * m x 1, the walk over X's columns leaves the first gradient, which is a pass less. NULL: it is not
      * so, or not known. */
     const kiln_matrix *outcomes;
@@ -65,7 +65,7 @@ struct ki_newton_start {
 
 /* Measures X's columns and allocates. ERR_DATA: X, or the weights' sum, is of no use. */
 kiln_status ki_newton_open(struct ki_newton *newton);
-/* Where the run goes on from a checkpoint (ki_run_begin has been called), the first solve takes its state
+/* The first solve takes its state from a checkpoint that the run goes on from (ki_run_begin has been called),
  * and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0
  * ||: g the gradient (with l1 the least subgradient) with respect to W and the intercept of the centred
  * columns, g0 that at the origin, D^2 the diagonal of the Hessian of the origin's mean curvature; and

@@ -1,5 +1,5 @@
-/* Where an intercept's penalty about a centre c is to move, that the penalised problem's intercept b(c)
- * comes to be c itself: see newton_dual.c. */
+/* The centre c of an intercept's penalty moves so that the penalised problem's intercept b(c) comes to be c
+ * itself: see newton_dual.c. */
 #ifndef KI_NEWTON_CENTRE_H
 #define KI_NEWTON_CENTRE_H
 

@@ -1,4 +1,4 @@
-/* Where columns outnumber rows and the penalty is weak, the primal's Hessian is ill-conditioned and
+/* The primal's Hessian is ill-conditioned where columns outnumber rows and the penalty is weak, and
  * Newton's inner iterations are many, while the dual has few variables that hardly know of each other:
  * coordinate descent (ops/linear/dual.h) comes close to the optimum in a few sweeps, each of which costs
  * what a pass does. What it ends at is a start for the Newton engine, which judges it by the criterion of

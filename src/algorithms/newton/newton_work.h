@@ -152,7 +152,7 @@ bool ki_newton_firm(const struct ki_newton_work *work);
  * of no use. */
 bool ki_newton_exact(const struct ki_newton_work *work);
 void ki_newton_doubt(struct ki_newton_work *work);
-/* What is known of the Hessian is of no use any more. */
+/* Forgets what is known of the Hessian, as the curvature has changed. */
 void ki_newton_factor_forget(struct ki_newton_work *work);
 /* Returns whether M is formed at once, before the first step. */
 bool ki_newton_factor_cheap(const struct ki_newton_work *work);

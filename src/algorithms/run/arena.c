@@ -1,4 +1,4 @@
-/* What an arena holds is a list of pointers and of what frees each; the last is freed first. */
+/* An arena is a list of pointers and of what frees each; the last is freed first. */
 #include "algorithms/run/arena.h"
 
 struct ki_held {

@@ -62,7 +62,7 @@ struct ki_arrow_type {
     bool dictionary;
 };
 struct ki_arrow_type ki_arrow_type_of(const struct ArrowSchema *schema);
-/* What a column of a refused type holds, and what to do with it. */
+/* Words for what a column of a refused type holds, and for what to do with it. */
 struct ki_arrow_refusal {
     const char *kind, *remedy;
 };

@@ -108,7 +108,7 @@ static void sort_rows(void *user, int64_t from, int64_t to) {
     ki_bytes_free(&scratch);
 }
 
-/* What is already in order of its rows stays where it is. */
+/* Entries that are already in order of their rows stay where they are. */
 static void build_in_place(struct job *job) {
     enum { WORTH_A_THREAD = 1 << 14 };
     const int64_t rows = job->table->rows;

@@ -48,7 +48,7 @@ struct walk {
     const char *stop;
     char *values;
     int32_t *ids;
-    /* What had been noted before the row, once more is. */
+    /* The notes as they were before the row. */
     bool noted;
     struct ki_table_problems problems;
     int64_t unseen[2];

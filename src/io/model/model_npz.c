@@ -40,7 +40,7 @@ static kiln_status add_text(struct members *members, const char *key, const char
     return add(members, key, dtype, "()", text, strlen(text));
 }
 
-/* What a model keeps of its training data is not its result. */
+/* Tensors that a model keeps of its training data are not its result. */
 static bool is_result(const char *name) {
     return strncmp(name, "seen_", 5) != 0;
 }

@@ -269,7 +269,7 @@ static kiln_status read_values(void **values, bool *finite, struct ki_npz *s, in
     return status;
 }
 
-/* Where a CSC matrix states many more rows than it has bytes, its row starts would cost memory that nobody
+/* Row starts of a CSC matrix that states many more rows than it has bytes would cost memory that nobody
  * sent. */
 static kiln_status check_rows(const struct ki_npz *s) {
     int64_t file_bytes = s->zip.size;

@@ -30,7 +30,7 @@ kiln_status ki_decoder_end(const struct ki_decoder *decoder);
 kiln_status ki_decoder_again(struct ki_decoder **again, const struct ki_decoder *decoder);
 /* Returns whether a member has begun and not ended. */
 bool ki_decoder_within(const struct ki_decoder *decoder);
-/* What was begun is forgotten: a member begins next, at this place of the file. */
+/* Forgets the member that was begun: the next one begins at this place of the file. */
 void ki_decoder_restart(struct ki_decoder *decoder, int64_t at);
 /* Returns how long the member that begins at `in` seems to be, and the text that it becomes; `size` bytes are
  * there, which are the file's last if `whole`. For gzip a guess, which decoding has to prove. false: that is

@@ -31,7 +31,7 @@ struct ki_table_error {
     double value;  /* where the field has no text */
 };
 
-/* What is wrong with values, not with the file's structure: all of it is counted, the first few are kept. */
+/* Faults of values, not of the file's structure: all are counted, the first few are kept. */
 enum { KI_TABLE_KEPT = 5 };
 struct ki_table_problems {
     int64_t count[KI_TABLE_FAULTS];

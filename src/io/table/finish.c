@@ -9,7 +9,7 @@
 #include <malloc.h>
 #endif
 
-/* What has been freed goes back to the system: of a wide table the steps' work space is as large as what
+/* Freed memory goes back to the system: of a wide table the steps' work space is as large as what
  * they make. */
 static void give_back(void) {
 #ifdef __GLIBC__
