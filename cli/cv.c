@@ -170,10 +170,6 @@ static int64_t chosen(const struct validation *validation, const struct settings
     return cautious ? validation->one_error : validation->best;
 }
 
-static bool higher_is_better(const char *metric) {
-    return strcmp(metric, "accuracy") == 0 || strcmp(metric, "auc") == 0 || strcmp(metric, "r2") == 0;
-}
-
 /* Values that were finished before an interruption are kept and told; the model is not fitted then. */
 static int keep_finished(struct run *run, struct training *job, struct validation *validation) {
     const char *output = run->settings->output;
@@ -206,7 +202,7 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
         .folds = settings->folds, .metric = settings->metric ? settings->metric : job->algorithm->score(job)};
     validation->sparse =
         settings->l1.count > 1 || (settings->l1.count && !settings->l2.count && !settings->C.count);
-    validation->higher_is_better = higher_is_better(validation->metric);
+    validation->higher_is_better = metrics_rises(validation->metric);
     kiln_matrix *errors = job->errors; /* wanted of the last model only */
     job->errors = NULL;
     int code = make_path(validation, job);

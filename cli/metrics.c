@@ -89,26 +89,32 @@ void metrics_put_confusion(struct result *result, const struct metrics *metrics)
 static const struct title {
     const char *key, *title;
     bool evaluated; /* kiln evaluate's alone */
-} titles[] = {{"deviance", "deviance", false},
-              {"mean_deviance", "mean dev.", false},
-              {"accuracy", "accuracy", false},
-              {"log_loss", "log loss", false},
-              {"brier", "Brier", false},
-              {"unknown", "unknown", false},
-              {"auc", "AUC", false},
-              {"balanced_accuracy", "balanced", true},
-              {"macro_f1", "macro F1", true},
-              {"r2", "R2", false},
-              {"rss", "RSS", false},
-              {"rmse", "RMSE", false},
-              {"mae", "MAE", false},
-              {"mean_error", "mean error", true},
-              {"d2", "D2", true}};
+    bool rises;     /* the better the larger */
+} titles[] = {{"deviance", "deviance", false, false},
+              {"mean_deviance", "mean dev.", false, false},
+              {"accuracy", "accuracy", false, true},
+              {"log_loss", "log loss", false, false},
+              {"brier", "Brier", false, false},
+              {"unknown", "unknown", false, false},
+              {"auc", "AUC", false, true},
+              {"balanced_accuracy", "balanced", true, true},
+              {"macro_f1", "macro F1", true, true},
+              {"r2", "R2", false, true},
+              {"rss", "RSS", false, false},
+              {"rmse", "RMSE", false, false},
+              {"mae", "MAE", false, false},
+              {"mean_error", "mean error", true, false},
+              {"d2", "D2", true, true}};
 
-static const struct title *title_of(const char *key, bool evaluated) {
+static const struct title *title_of(const char *key) {
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        if (strcmp(titles[i].key, key) == 0) return titles[i].evaluated && !evaluated ? NULL : &titles[i];
+        if (strcmp(titles[i].key, key) == 0) return &titles[i];
     return NULL;
+}
+
+bool metrics_rises(const char *key) {
+    const struct title *title = title_of(key);
+    return title && title->rises;
 }
 
 int metrics_measure(struct metrics *metrics, const kiln_loss *loss, const struct classes *classes,
@@ -120,8 +126,9 @@ int metrics_measure(struct metrics *metrics, const kiln_loss *loss, const struct
     own.class_count = classes->count;
     if (kiln_metrics_of(&metrics->made, loss, Eta, &own) != KILN_OK) return fail_library(WORKING);
     for (int64_t i = 0; (key = kiln_metrics_name(metrics->made, i)); i++) {
-        const struct title *title = title_of(key, own.explained);
-        if (title) metrics_add(metrics, title->key, title->title, kiln_metrics_value(metrics->made, key));
+        const struct title *title = title_of(key);
+        if (title && (own.explained || !title->evaluated))
+            metrics_add(metrics, title->key, title->title, kiln_metrics_value(metrics->made, key));
     }
     metrics->confusion = kiln_metrics_confusion(metrics->made, &metrics->classes);
     return 0;

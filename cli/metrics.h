@@ -22,6 +22,7 @@ struct metrics {
 void metrics_free(struct metrics *metrics);
 void metrics_add(struct metrics *metrics, const char *key, const char *title, double value);
 double metrics_get(const struct metrics *metrics, const char *key); /* NaN if there is none */
+bool metrics_rises(const char *key); /* whether a larger value of that metric is a better one */
 /* The weight of rows of a class that the model does not know, 0 if there are none. */
 double metrics_unknown(const struct metrics *metrics);
 /* The section "metrics", a line each; the table of true and predicted classes is in it, but not shown. */

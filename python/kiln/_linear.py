@@ -482,10 +482,10 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     def _distribution(self) -> tuple[str, str, float, float]:
         """Family, link, and the parameters of both."""
         parameter = self.parameter_ if self._estimates() else self.parameter
-        wanted = {"tweedie": "power", "negative-binomial": "alpha", "beta": "precision"}.get(self.family)
-        if wanted and parameter == 0:
-            raise ArgumentError(f"family={self.family!r} needs parameter=, which is its {wanted}: a number "
-                                "above 0, or 'estimate', which finds it")
+        own = lib.kiln_family_describe(_number(lib.kiln_family_name, 1, self.family)).parameter
+        if own.option and parameter == 0:
+            raise ArgumentError(f"family={self.family!r} needs parameter=, which is its {text(own.option)}: "
+                                f"{text(own.wanted)}, or 'estimate', which finds it")
         return self.family, self.link, float(parameter), self.link_power
 
     def _estimates(self) -> bool:

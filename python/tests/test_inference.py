@@ -498,7 +498,7 @@ def test_tweedie_powers_that_are_none():
         model.fit(X, CASES["gamma"][2])
     with pytest.raises(kiln.DataError):
         model.fit(X, np.zeros(M))
-    with pytest.raises(kiln.ArgumentError, match="'tweedie' needs parameter=, which is its power"):
+    with pytest.raises(kiln.ArgumentError, match="'tweedie' needs parameter=, which is its variance-power"):
         kiln.GeneralizedLinearRegressor("tweedie").fit(X, CASES["gamma"][2])
     above = kiln.GeneralizedLinearRegressor("tweedie", parameter=2.5, device="cpu").fit(X, CASES["gamma"][2])
     result = above.inference(X, CASES["gamma"][2])
