@@ -2,13 +2,17 @@
 """Measures what compilers take for a kernel's source with the parts that it includes, and with all parts of
 the dialect before it, as it was until 9e1e7929: NVRTC for sm_90, without a GPU, and PoCL's clBuildProgram.
 
-    bench/studies/kernel_sources.py --nvrtc libnvrtc.so.13 --repeat 5 --json FILE
+    bench/studies/kernel_sources.py --nvrtc libnvrtc.so.13 --programs FILE --repeat 5 --json FILE
 
-Sources come from git: --before puts the parts that its kernel_source.c lists before each kernel, --after and
-the working tree ("today") follow the lines #include. Seconds are the processor's, of this process with all
-its threads, as others may use the machine; the least of the turns, in which the states alternate.
+The kernels are the ten files of which the most programs are built: --programs is what `kiln kernels list --backend
+opencl` writes of the caches that the conformance suite and the tests of the verbs leave (test-cache/kiln and
+kiln-unoptimised in the build folder). Each is built in the variant that its file names first. Sources come from
+git: --before puts the parts that its kernel_source.c lists before each kernel, --after and the working tree
+("today") follow the lines #include. Seconds are the processor's, of this process with all its threads, as others
+may use the machine; the least of the turns, in which the states alternate.
 """
 import argparse
+import collections
 import ctypes
 import datetime
 import json
@@ -18,19 +22,12 @@ import resource
 import subprocess
 
 ALWAYS = ["-default-device", "-fmad=true", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--minimal"]
-# The programs of first calls in nvrtc-first-call.json that stand in most of them, and their longest ones.
-KERNELS = {
-    "dense": "FINISH KIND=0 VS=1 BS=1 Q=1 W=1 R=1 K=1",
-    "ring": "RING KIND=0 VS=4 BS=128 Q=2 W=4 R=4 K=1 C=1 STAGES=3 LAG=0 SURE=1 MAP=2 LOSS=1 FAMILY=0 LINK=0",
-    "row_map": "RECORDS",
-    "reduce": "KIND=0 GROUP=128",
-    "scales": "GROUP=128",
-    "elementwise": None,
-    "combine": None,
-    "gram": None,
-    "newton": None,
-    "csr": None,
-}
+
+
+def most_built(programs):
+    """Returns the ten files of which the most programs are listed, and how many of each."""
+    with open(programs, encoding="utf-8") as file:
+        return collections.Counter(line.split()[0] for line in file).most_common(10)
 
 
 def text_of(rev, path):
@@ -141,15 +138,12 @@ def processor_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def measure(compilers, states, repeat):
+def measure(compilers, states, kernels, repeat):
     rows = []
-    for kernel, defines in KERNELS.items():
-        if defines is None:  # the first that the file names
-            defines = re.search(r"^// build (.*)$", states["today"].text(f"{kernel}.cl"), re.M)[1]
-        row = {"kernel": kernel, "defines": defines}
+    for kernel, programs in kernels:
+        defines = re.search(r"^// build (.*)$", states["today"].text(f"{kernel}.cl"), re.M)[1]
+        row = {"kernel": kernel, "programs": programs, "defines": defines}
         for compiler in compilers:
-            if compiler.name == "opencl" and kernel == "ring":
-                continue  # for compute capability 9.0 alone
             least = {}
             for _ in range(repeat):
                 for state, sources in states.items():
@@ -168,6 +162,7 @@ def measure(compilers, states, repeat):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nvrtc", required=True)
+    parser.add_argument("--programs", required=True)
     parser.add_argument("--before", default="9e1e7929^")
     parser.add_argument("--after", default="9e1e7929")
     parser.add_argument("--repeat", type=int, default=5)
@@ -180,7 +175,7 @@ def main():
              "device": a.device, "compilers": [compiler.says for compiler in compilers],
              "date": str(datetime.date.today()),
              "commit": subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip(),
-             "how": " ".join(__doc__.split()), "kernels": measure(compilers, states, a.repeat)}
+             "how": " ".join(__doc__.split()), "kernels": measure(compilers, states, most_built(a.programs), a.repeat)}
     if a.json:
         with open(a.json, "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)
