@@ -129,6 +129,8 @@ static int measure(struct training *job) {
                     kiln_report_figure(job->report, "null_deviance"));
         metrics_add(&job->metrics, "dispersion", "dispersion", kiln_report_figure(job->report, "dispersion"));
         metrics_add(&job->metrics, "aic", "AIC", kiln_report_figure(job->report, "aic"));
+        if (job->loss.family == KILN_TWEEDIE && job->penalty.l1 == 0 && job->penalty.l2 == 0)
+            job->metrics.list[job->metrics.count - 1].unknown = "by kiln statistics"; /* a sum of series */
         add_parameters(job);
         const int code = add_degrees(job);
         if (code) return code;

@@ -13,7 +13,8 @@ void metrics_free(struct metrics *metrics) {
 }
 
 void metrics_add(struct metrics *metrics, const char *key, const char *title, double value) {
-    if (metrics->count < METRICS_MOST) metrics->list[metrics->count++] = (struct metric){key, title, value};
+    if (metrics->count < METRICS_MOST)
+        metrics->list[metrics->count++] = (struct metric){key, title, value, NULL};
 }
 
 double metrics_get(const struct metrics *metrics, const char *key) {
@@ -54,7 +55,9 @@ void metrics_put(struct result *result, const struct metrics *metrics) {
     for (int i = 0; i < metrics->count; i++) {
         const struct metric *metric = &metrics->list[i];
         PUT(result, metric->key, NUMBER(metric->value), .label = metric->title,
-            .shown = isnan(metric->value) ? "not known" : NULL);
+            .shown = !isnan(metric->value) ? NULL
+                     : metric->unknown     ? metric->unknown
+                                           : "not known");
     }
     if (metrics->classes) PUT(result, "confusion", JSON(confusion_json(metrics)));
     result_close(result);

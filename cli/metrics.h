@@ -12,6 +12,7 @@ struct metrics {
     struct metric {
         const char *key, *title;
         double value;
+        const char *unknown; /* said in place of NaN; NULL: "not known" */
     } list[METRICS_MOST];
     int count;
     kiln_metrics *made; /* what the library has measured, or NULL */

@@ -130,7 +130,7 @@ static bool bad_value(struct parser *parser, const struct option *option, const 
     option_standard(standard, option, parser->command->verb);
     if (option->kind == OPTION_POSITIVE && *standard)
         return hint(parser->problem, "leave it out for the default: %s", standard);
-    if (option->kind == OPTION_POSITIVE) return hint(parser->problem, "for example 0.5");
+    if (option->kind == OPTION_POSITIVE) return hint(parser->problem, "for example 1.5");
     if (isinf(option->least)) return hint(parser->problem, "a finite number");
     if (isinf(option->most)) return hint(parser->problem, "a number that is at least %g", option->least);
     if (option->most > 1e9) return hint(parser->problem, "a whole number that is at least %g", option->least);

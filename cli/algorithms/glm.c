@@ -163,10 +163,9 @@ static bool option_of_family(struct option *option, int number) {
              number + 1 == KILN_TWEEDIE ? ", between 1 and 2" : "");
     *option =
         (struct option){.name = parameter->option,
-                        .kind = parameter->above == 0 ? OPTION_POSITIVE : OPTION_REAL,
+                        .kind = OPTION_POSITIVE,
                         .group = GROUP_MODEL,
                         .value = parameter->letter,
-                        .least = parameter->above,
                         .most = INFINITY,
                         .help = helps[number],
                         .offset = offsetof(struct wanted, parameter) + (size_t)(number + 1) * sizeof(double)};

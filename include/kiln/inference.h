@@ -122,7 +122,8 @@ KILN_API kiln_status kiln_inference_predict(kiln_matrix *P, const kiln_inference
 
 /* The parameter with which kiln_glm, with these options, reaches the largest likelihood: the negative
  * binomial's alpha, beta's precision, or Tweedie's power p between 1.01 and 1.99 with its best dispersion
- * (Dunn and Smyth, Stat. Comput. 15, 2005). options->parameter: a start, 0: none. The derivative at
+ * (Dunn and Smyth, Stat. Comput. 15, 2005). options->parameter: a start, 0: none. Fits take 100 steps, or
+ * options->max_iterations where that is more. The derivative at
  * the means is 0 there, found between two signs of that by the Illinois method, each fit beginning where the
  * last one ended (Venables and Ripley's glm.nb, 2002, alternates instead). It has 9 digits in f64, where the
  * means have them, about 6 in f32. Cost: 8 to 15 fits, of Tweedie some 10 us a row beside each. Errors: those

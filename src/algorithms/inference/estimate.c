@@ -13,6 +13,8 @@
 
 static const char call[] = "kiln_glm_estimate";
 
+enum { STEPS_OF_A_FIT = 100 }; /* kiln_glm's default: fewer are meant for the fit that comes after this */
+
 /* psi(y + r) - psi(r), without a difference of large numbers for counts. */
 static double digamma_step(double y, double r) {
     double sum = 0;
@@ -243,6 +245,7 @@ kiln_status kiln_glm_estimate(double *parameter, const kiln_matrix *X, const kil
     const double start = !(given > 0) ? 0 : tweedie ? log((given - 1) / (2 - given)) : log(given);
     of.options.control = ki_checkpoint_apart(&of.options.control); /* that is of a single fit */
     of.options.standard_errors = NULL;
+    of.options.max_iterations = ki_max(of.options.max_iterations, STEPS_OF_A_FIT);
     of.options.warm_start = 0;
     of.w = ki_arena_model(&arena, X, kiln_matrix_cols(X), 1);
     if (!of.options.no_intercept) of.b = ki_arena_model(&arena, X, 1, 1);

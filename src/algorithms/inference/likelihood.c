@@ -1,6 +1,6 @@
 /* Log-likelihoods with all their constants, phi the dispersion, d the deviance:
  *   Gaussian, gamma, inverse Gaussian  -d / (2 phi) and the rows' peaks (families.h)
- *   Tweedie                            tweedie.h's densities at phi / s, of powers in (1, 2); else NaN
+ *   Tweedie                            tweedie.h's densities at phi / s
  * and, at phi = 1, minus the loss and kiln_loss_deviance's third column for those without a dispersion. */
 #include "algorithms/inference/inference.h"
 #include "algorithms/inference/tweedie.h"
@@ -9,9 +9,7 @@
 static double tweedie_sum(const struct ki_inference_rows *rows, const kiln_loss *loss, double dispersion,
                           bool counted) {
     const struct ki_tweedie_rows own = {rows->m, rows->y, rows->mean, rows->weights};
-    const double power = loss->parameter;
-    if (!(power > 1 && power < 2)) return (double)NAN;
-    return ki_tweedie_sum(kiln_matrix_device(loss->y), &own, dispersion, power, counted).value;
+    return ki_tweedie_sum(kiln_matrix_device(loss->y), &own, dispersion, loss->parameter, counted).value;
 }
 
 double ki_akaike(const struct ki_inference_rows *rows, const kiln_loss *loss,

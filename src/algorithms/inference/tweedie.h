@@ -1,4 +1,4 @@
-/* The density of Tweedie's compound Poisson distribution. */
+/* The densities of Tweedie's distributions. */
 #ifndef KI_INFERENCE_TWEEDIE_H
 #define KI_INFERENCE_TWEEDIE_H
 
@@ -20,7 +20,8 @@ struct ki_tweedie_rows {
     const double *y, *mean, *weights;
 };
 /* The sums over rows at dispersion / weight, or, counted, weight times the row at the dispersion, on
- * threads, whose number changes no bit. The power is in (1, 2); a dispersion of 0 gives no number. */
+ * threads, whose number changes no bit. The power is in (1, 2), or above 2, where y > 0 and there are no
+ * derivatives; a dispersion of 0 gives no number. */
 struct ki_tweedie ki_tweedie_sum(const kiln_device *device, const struct ki_tweedie_rows *rows,
                                  double dispersion, double power, bool counted);
 
