@@ -86,6 +86,9 @@ static void element_types(void **state) {
         {">u4", "\x00\x00\x00\x05\x01\x00\x00\x00", 4, {5, 16777216}},
         {"=i8", "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x02\0\0\0\0\0\0\0", 8, {-1, 2}},
         {"<u8", "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x02\0\0\0\0\0\0\0", 8, {18446744073709551616.0, 2}},
+        {"<f2", "\x00\x3E\xFF\xFB", 2, {1.5, -65504}},
+        {">f2", "\x80\x01\x04\x00", 2, {-0x1p-24, 0x1p-14}},
+        {"<f2", "\xFF\x03\x55\x35", 2, {1023 * 0x1p-24, 0x1.554p-2}},
         {"<f4", "\x00\x00\xC0\x3F\x00\x00\x00\xC0", 4, {1.5, -2}},
         {">f4", "\x3F\xC0\x00\x00\xC0\x00\x00\x00", 4, {1.5, -2}},
         {">f8", "\x3F\xF8\0\0\0\0\0\0\xC0\0\0\0\0\0\0\0", 8, {1.5, -2}},
@@ -165,7 +168,7 @@ static void lying_headers(void **state) {
     } files[] = {
         {HEAD("|O", "(1,)"), KILN_ERR_UNSUPPORTED, "elements of type '|O'"},
         {HEAD("|V8", "(1,)"), KILN_ERR_UNSUPPORTED, "'|V8'"},
-        {HEAD("<f2", "(4,)"), KILN_ERR_UNSUPPORTED, "'<f2'"},
+        {HEAD("<f3", "(4,)"), KILN_ERR_UNSUPPORTED, "'<f3'"},
         {HEAD("<f16", "(1,)"), KILN_ERR_UNSUPPORTED, "'<f16'"},
         {HEAD("<c8", "(1,)"), KILN_ERR_UNSUPPORTED, "'<c8'"},
         {HEAD("<M8[ns]", "(1,)"), KILN_ERR_UNSUPPORTED, "'<M8[ns]'"},
@@ -251,6 +254,10 @@ static void nonfinite(void **state) {
     file = npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3)}", values, sizeof values);
     assert_int_equal(read_npy(&file, &options).status, KILN_ERR_PARSE);
     assert_non_null(strstr(kiln_last_error()->message, "row 1, column 3"));
+    const uint16_t halves[2] = {0x3C00, 0xFC00}; /* 1, -infinity */
+    struct bytes half = npy(HEAD("<f2", "(2, 1)"), halves, sizeof halves);
+    assert_int_equal(read_npy(&half, &options).status, KILN_ERR_PARSE);
+    assert_non_null(strstr(kiln_last_error()->message, "value -inf at row 2, column 1"));
     options.allow_nonfinite = 1;
     r = read_npy(&file, &options);
     assert_int_equal(r.status, KILN_OK);

@@ -143,14 +143,14 @@ static const char *take_dictionary(struct parser *p) {
 /* ---------------------------------------------------------------------------------------------- type */
 
 static kiln_status unsupported(const struct ki_place *place, const char *descr, const char *hint) {
-    ki_fail_at(KILN_ERR_UNSUPPORTED, place, "elements of type '%s'; f4, f8, integers and bool are read",
+    ki_fail_at(KILN_ERR_UNSUPPORTED, place, "elements of type '%s'; f2, f4, f8, integers and bool are read",
                descr);
     return ki_hint("%s", hint);
 }
 
 /* "<f8": byte order, kind, bytes. */
 static kiln_status read_descr(struct ki_npy *npy, const char *descr, const struct ki_place *place) {
-    static const char sizes[][6] = {"f48", "i1248", "u1248", "b1"};
+    static const char sizes[][6] = {"f248", "i1248", "u1248", "b1"};
     const char *p = descr, *end = descr + strlen(descr);
     const int one = 1;
     bool little = *(const char *)&one == 1;

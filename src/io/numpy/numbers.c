@@ -15,6 +15,16 @@ static uint64_t load(const unsigned char *from, int64_t size, bool swapped) {
     return bits;
 }
 
+/* The number that 16 bits are in IEEE 754's half precision: sign, 5 bits of exponent, 10 of the fraction. */
+static inline double half_number(uint64_t bits) {
+    const uint64_t exponent = bits >> 10 & 31, fraction = bits & 1023, sign = bits >> 15;
+    const uint64_t wide = sign << 63 | (exponent == 31 ? 2047 : exponent + 1008) << 52 | fraction << 42;
+    double value;
+    if (exponent == 0) return (sign ? -0x1p-24 : 0x1p-24) * (double)fraction;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
 /* One element as a double. Sizes are told apart outside the loops over elements. */
 static inline double element(const unsigned char *from, char kind, int64_t size, bool swapped) {
     uint64_t bits = load(from, size, swapped);
@@ -23,6 +33,7 @@ static inline double element(const unsigned char *from, char kind, int64_t size,
         memcpy(&value, &bits, sizeof value);
         return value;
     }
+    if (kind == 'f' && size == 2) return half_number(bits);
     if (kind == 'f') {
         float value;
         memcpy(&value, &bits, sizeof value);
@@ -49,6 +60,7 @@ static inline double element(const unsigned char *from, char kind, int64_t size,
 
 static void convert(void *values, kiln_type type, const struct ki_npy *npy, const unsigned char *from,
                     int64_t count) {
+    LOOP('f', 2);
     LOOP('f', 4);
     LOOP('f', 8);
     LOOP('b', 1);
