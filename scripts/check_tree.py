@@ -3,7 +3,8 @@
 seams, no function that nobody calls or that only its own file does, no file too long to read, no line too
 wide, no folder of too many files, no comment that begins as a fragment; that the files which
 docs/architecture.md and docs/passes.md name exist, and the tests that tests/guards.md names; that no merge
-left its marks; and that the README beside results and studies lists each of them once.
+left its marks; that files which name the version name this one; and that the README beside results and
+studies lists each of them once.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -269,6 +270,18 @@ def check_folders():
             yield f"{folder.relative_to(ROOT)}: {count} files, at most {FILES_MOST}"
 
 
+def check_version():
+    """Files for people and other packagers name the version that CMakeLists.txt has."""
+    version = re.search(r"project\(kiln VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+    lines = {"CHANGELOG.md": "## {}", "CITATION.cff": "version: {}\n",
+             "cmake/debian/changelog": "kiln ({}-1)", "packaging/conda/meta.yaml": 'version: "{}"',
+             "packaging/nix/default.nix": 'version = "{}"', "packaging/README.md": "kiln@{}",
+             "packaging/spack/packages/kiln/package.py": 'version("{}")'}
+    for name, line in lines.items():
+        if line.format(version) not in (ROOT / name).read_text():
+            yield f"{name}: has no {line.format(version).strip()}"
+
+
 def main():
     problems = []
     for page in ("docs/architecture.md", "docs/passes.md"):
@@ -290,6 +303,7 @@ def main():
     problems += check_folders()
     problems += check_guards()
     problems += check_merges()
+    problems += check_version()
     for problem in problems:
         print(problem)
     print(f"check_tree: {len(problems)} problems")
