@@ -16,6 +16,7 @@ _EXTRAS = {
     "onnx": ("onnx", "onnx"),
     "dask": ("dask", "dask"),
     "distributed": ("dask.distributed", "dask"),
+    "ray": ("Ray", "ray"),
     "mpi4py": ("mpi4py", "mpi"),
 }
 

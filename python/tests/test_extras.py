@@ -27,8 +27,9 @@ class Frame:
 for ask in (lambda: kiln.Ridge, lambda: kiln.accel.install(), lambda: kiln.plot.convergence(None),
             lambda: kiln.pagerank(np.eye(3)), lambda: kiln.to_onnx, lambda: kiln.read("t.parquet"),
             lambda: kiln.read(Frame()), lambda: kiln.distributed.dask.fit(None, None),
+            lambda: kiln.distributed.ray.fit(None, None),
             lambda: kiln._formula.parts("y ~ x", None)):
-    import kiln._formula, kiln.distributed.dask
+    import kiln._formula, kiln.distributed.dask, kiln.distributed.ray
     try:
         ask()
     except ImportError as error:
@@ -50,6 +51,7 @@ def test_what_is_not_installed_is_named(tmp_path):
               ("kiln.plot needs scikit-learn", "sklearn"), ("a graph needs SciPy", "sklearn"),
               ("kiln.to_onnx needs SciPy", "sklearn"), ("t.parquet, a Parquet file, needs pyarrow", "arrow"),
               ("a Frame needs pyarrow", "arrow"), ("kiln.distributed.dask needs dask.distributed", "dask"),
+              ("kiln.distributed.ray needs Ray", "ray"),
               ("a formula needs formulaic", "formula")]
     assert lines[:-1] == [f"{said}: pip install 'kiln-ml[{extra}]'" for said, extra in wanted]
     assert lines[-1] == "[1. 2.] (65470, 126)"

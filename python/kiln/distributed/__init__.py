@@ -4,7 +4,7 @@
         model = kiln.LogisticRegression().fit(X_mine, y_mine)
 
 Each process has rows of its own, and the whole model afterwards. kiln.distributed.dask fits what lies on the
-workers of a Dask cluster.
+workers of a Dask cluster, kiln.distributed.ray a Ray dataset.
 """
 from __future__ import annotations
 
