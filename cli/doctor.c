@@ -13,7 +13,8 @@
 #include "verbs.h"
 #include "wording.h"
 
-enum { PROBES_MOST = 64 };
+/* Kernels are built for so many seconds, and what has been built is kept: the next run gets further. */
+enum { PROBES_MOST = 64, BUILDING_SECONDS = 7 };
 
 struct examination {
     kiln_device_info info;
@@ -55,11 +56,20 @@ static const char *format_name(kiln_format format) {
     return format == KILN_CSR ? "sparse" : "dense";
 }
 
+/* Whether kernels have been built for as long as they may. */
+static bool built_enough(const struct findings *found, const kiln_device *device, double began) {
+    const double given = found->run->settings->time_limit;
+    kiln_device_statistics done = {0};
+    kiln_device_get_statistics(device, &done);
+    return done.kernels_built > 0 && clock_seconds() - began > (given > 0 ? given : BUILDING_SECONDS);
+}
+
 /* A device without f64 is not ill, as long as f32 is right. */
 static void run_tests(struct findings *found, struct examination *exam, kiln_device *device) {
+    const double began = clock_seconds();
     exam->healthy = true;
     talk_doing("examine the device");
-    for (int i = 0; i < selftest_count(); i++) {
+    for (int i = 0; i < selftest_count() && !built_enough(found, device, began); i++) {
         struct selftest *test = &exam->tests[i];
         *test = selftest_named(i);
         child_step(&found->child, "%s %s %s was checked", test->says, type_name(test->type),
@@ -100,7 +110,7 @@ static kiln_status examine(void *shared) {
 
 /* ------------------------------------------------------------------------------------ in parent */
 
-/* A time limit that is not given. A step may have to build a kernel. */
+/* A time limit that is not given is that of a step, which may have to build a kernel. */
 static double seconds_of(const struct findings *found) {
     const double given = found->run->settings->time_limit;
     return given > 0 ? given : DRIVER_SECONDS;
@@ -111,7 +121,8 @@ static int examine_one(struct findings *found, int64_t number) {
     char fate[FATE_ROOM];
     exam->examined = true;
     found->number = number;
-    if (!found->run->settings->device) say("examining %s ...", exam->info.name);
+    say("examining %s by %d small problems; a kernel that is not built yet takes a driver some time ...",
+        exam->info.name, selftest_count());
     if (!child_run(fate, &found->child, seconds_of(found), examine)) {
         snprintf(exam->problem, sizeof exam->problem, "%s", fate);
         exam->healthy = false;
@@ -205,7 +216,12 @@ static void put_counts(struct result *row, const struct examination *exam) {
         unsupported += exam->tests[i].status == KILN_ERR_UNSUPPORTED;
     }
     PUT_LINE(row, "    right     %d of %d small problems, one for each kind of kernel in f32 and f64", right,
-             selftest_count());
+             exam->done);
+    if (exam->done < selftest_count() && !*exam->problem)
+        PUT_LINE(row,
+                 "    left      %d, whose kernels take longer to build: the next run goes on with them, with "
+                 "--time-limit 600 this one",
+                 selftest_count() - exam->done);
     if (unsupported) PUT_LINE(row, "    lacks     what %d of them need", unsupported);
 }
 

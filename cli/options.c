@@ -276,7 +276,8 @@ const struct option tool_options[] = {
      .verbs = BIT(DEVICES) | BIT(DOCTOR), .value = "SECONDS", .standard = SPELT(DRIVER_SECONDS), .least = 0,
      .most = 1e9, AT(time_limit),
      .help = "How long a driver may take for an answer, or for one problem of doctor, the building of "
-             "kernels included."},
+             "kernels included; and how long doctor goes on with problems whose kernels have to be built, "
+             "which without it is 7 seconds."},
     {.name = "device", .kind = OPTION_TEXT, .group = GROUP_DEVICE, .verbs = COMPUTES & ~ON_CPU,
      .value = "DEVICE", .choices = "auto|cpu|cuda|opencl", .standard = "auto", AT(device),
      .help = OF_DEVICE},

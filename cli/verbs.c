@@ -121,7 +121,8 @@ const struct verb tool_verbs[] = {
      "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "
      "what is missing the command that installs it. Then each usable device computes small problems, one for "
      "each kind of kernel in f32 and f64, that are checked against plain loops, and its memory bandwidth is "
-     "measured; --device restricts this to one. A driver that crashes or does not answer is reported, and "
+     "measured. Kernels are built for 7 seconds, or --time-limit, and the next run goes on; --device "
+     "restricts this to one. A driver that crashes or does not answer is reported, and "
      "other devices are examined all the same. --verbose prints each problem. Exit code 0, or 1 if a usable "
      "device or a driver fails.",
      "kiln doctor\nkiln doctor --device cpu --json", verb_doctor, .kinds = VERB_BIT(DOCTOR)},

@@ -83,6 +83,13 @@ class Doctor(unittest.TestCase):
                          KILN_KERNEL_DIR=self.spoilt(WRONG, FATAL))["opencl"]["problem"]
         self.assertRegex(problem, f"its driver {ENDED} while")
 
+    def test_building_ends_in_time(self):
+        """A device whose kernels are not all built is healthy so far, and a line says how many are left."""
+        folder = self.folder()
+        said = run("doctor", "--device", "opencl", KILN_CACHE_DIR=folder, POCL_CACHE_DIR=folder).stdout
+        self.assertRegex(said, r"right +(\d+) of \1 small problems")
+        self.assertRegex(said, r"left +\d+, whose kernels take longer to build")
+
     def drivers(self, **spoilt):
         """A folder of OpenCL drivers: each name is a stub in which the call IN_... does what is given."""
         folder = self.folder()
