@@ -100,6 +100,7 @@ int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
     kiln_estimate *estimates = NULL;
     int64_t count;
     const double start = clock_seconds();
+    const int64_t before = held_now();
     talk_unpolled();
     talk_doing("choose a device");
     guard_begin();
@@ -107,6 +108,7 @@ int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
                                                   &(kiln_choose_options){.process = process_of});
     guard_end();
     if (status != KILN_OK) return fail_library(WORKING);
+    held_except(&run->memory, before, run->settings->strict);
     chosen.choosing = clock_seconds() - start;
     keep_estimates(estimates, count);
     kiln_free(estimates);

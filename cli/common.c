@@ -2,12 +2,10 @@
 #define _GNU_SOURCE
 #include "common.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "files.h"
 #include "guard.h"
@@ -56,6 +54,7 @@ int run_open_device(struct run *run, const char *standard) {
                                    : kiln_device_open(&run->device, name, &options);
     guard_end();
     if (status != KILN_OK) return fail_library(WORKING);
+    run->memory = held_begin(run->settings->strict);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */
     if (strcmp(name, "auto") != 0 && (run->settings->device || talk_verbose()))
@@ -219,18 +218,6 @@ void run_put_shape(struct result *result, const kiln_matrix *X) {
     PUT(result, "nnz", COUNT(kiln_matrix_nnz(X)));
 }
 
-/* The most memory that this process has held, as the kernel counts it; 0 where it does not say. */
-static int64_t process_peak(void) {
-    static const char name[] = "VmHWM:";
-    char text[4096];
-    const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    const ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0) close(fd);
-    text[got < 0 ? 0 : got] = '\0';
-    const char *line = strstr(text, name);
-    return line ? (int64_t)strtoll(line + sizeof name - 1, NULL, 10) * 1024 : 0;
-}
-
 /* A budget is about a device's memory, on the CPU about the whole process. */
 static bool bounds_process(const struct run *run) {
     return strncmp(run->device_info.name, "cpu", 3) == 0;
@@ -263,8 +250,9 @@ static kiln_error held_too_much(char *message, size_t room, const struct run *ru
 static bool put_memory(struct result *result, struct run *run) {
     const bool shown = run->settings->memory > 0 || run->settings->map;
     kiln_device_statistics s = {0};
+    int64_t process, own;
     kiln_device_get_statistics(run->device, &s);
-    const int64_t process = process_peak();
+    held_most(&process, &own, &run->memory);
     const char *budget = text_bytes((double)run->device_info.memory), *name = run->device_info.name;
     result_open(result, "memory", false);
     PUT(result, "budget", COUNT(run->device_info.memory));
@@ -272,6 +260,8 @@ static bool put_memory(struct result *result, struct run *run) {
         .shown = result_words(result, "%s of %s on %s", text_bytes((double)s.memory_peak), budget, name));
     PUT(result, "process_peak", COUNT(process), .before = shown ? ", " : NULL,
         .shown = result_words(result, "%s in the process", text_bytes((double)process)));
+    PUT(result, "process_held", COUNT(own), .before = shown ? ", " : NULL,
+        .shown = result_words(result, "%s of it since the device was opened", text_bytes((double)own)));
     PUT(result, "bytes_up", COUNT(s.bytes_up));
     PUT(result, "bytes_down", COUNT(s.bytes_down));
     PUT(result, "evictions", COUNT(s.evictions));
@@ -281,7 +271,7 @@ static bool put_memory(struct result *result, struct run *run) {
     PUT(result, "panel_bytes", COUNT(s.panel_bytes));
     PUT(result, "panel_seconds", SECONDS(s.panel_seconds));
     PUT(result, "panel_wait_seconds", SECONDS(s.panel_wait_seconds));
-    const bool over = over_budget(run, &s, process);
+    const bool over = over_budget(run, &s, own);
     PUT(result, "over_budget", FLAG(over));
     result_close(result);
     return over;
@@ -322,9 +312,11 @@ static void put_held(struct result *result, const struct run *run, bool over) {
 
 int run_check_memory(struct run *run) {
     kiln_device_statistics s = {0};
+    int64_t process, own;
     char message[200];
     if (kiln_device_get_statistics(run->device, &s) != KILN_OK) return EXIT_DONE;
-    if (!over_budget(run, &s, process_peak())) return EXIT_DONE;
+    held_most(&process, &own, &run->memory);
+    if (!over_budget(run, &s, own)) return EXIT_DONE;
     const kiln_error error = held_too_much(message, sizeof message, run);
     const bool strict = run->settings->strict;
     say_error("kiln: %s%s", strict ? "" : "warning: ", message);

@@ -6,6 +6,7 @@
 #include <kiln/tune.h>
 
 #include "errors.h"
+#include "held.h"
 #include "json.h"
 #include "options.h"
 #include "result.h"
@@ -29,6 +30,7 @@ struct run {
     kiln_checkpoint *checkpoint; /* NULL without one; closed by main */
     bool checkpoint_stays;       /* what comes from here on is not for it */
     bool bounded;                /* --memory is about it: run_say_memory was called */
+    struct held memory;          /* of the process, since the device was opened */
     int64_t held;                /* the most that was held, as it is told; 0 until then */
     struct seconds seconds;
     kiln_sharing sharing;           /* after the work that was timed last */

@@ -103,10 +103,10 @@ class Device:
     """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0"; or several
     GPUs that share passes over X, "cuda:all", "cuda:0,1" (docs/groups.md).
 
-    memory is a budget in bytes; deterministic asks for the same bits from run to run. strict: a fit ends in
-    OutOfMemoryError where more than 5 % over the budget was held: by the device, on the CPU by the process,
-    its interpreter and other arrays included, since it began. Threads may share a
-    device: their calls take turns. A copy is the device itself; one that is unpickled, as in a worker of
+    memory is a budget in bytes; deterministic asks for the same bits from run to run. strict: a fit ends
+    in OutOfMemoryError, and the model is fitted, where more than 5 % over the budget was held: by the
+    device, on the CPU by what came to be in the process since it was opened. Threads may share a device:
+    their calls take turns. A copy is the device itself; one that is unpickled, as in a worker of
     joblib's, is opened there by the same name and options.
     """
 
@@ -120,6 +120,7 @@ class Device:
             check(lib.kiln_processes_open(pointer, _processes, c_name(name, "device's name"), options))
         self._options = None if _processes is not None else (threads, memory, deterministic, strict)
         self._strict = strict
+        self._begun, self._mark = _most_from_now() if strict else (0, 0)
         self.pointer = pointer[0]
         self.turn = _Turn(self.pointer)
         # matrices may outlive it there
@@ -166,25 +167,40 @@ class Device:
         return fields(counted[0])
 
     def check_memory(self) -> None:
-        """Raises OutOfMemoryError on a strict device where more than 5 % over its budget was held."""
-        held = self.statistics()["memory_peak"] if self._strict else 0
-        if self._strict and self.name.startswith("cpu"):
-            held = max(held, _process_peak())
+        """Raises OutOfMemoryError on a strict device where more than 5 % over its budget was held since it
+        was opened."""
+        if not self._strict:
+            return
+        held = self.statistics()["memory_peak"]
+        if self.name.startswith("cpu"):
+            now, most = _process_memory()
+            held = max(held, (most if most > self._mark else now) - self._begun)
         if held > self.memory + self.memory // 20:
-            raise OutOfMemoryError(f"{self.name} held {held:,} bytes, more than 5 % over the budget of "
-                                   f"{self.memory:,}")
+            raise OutOfMemoryError(f"{self.name} held {held:,} bytes since it was opened, more than 5 % over "
+                                   f"the budget of {self.memory:,}")
 
     def __repr__(self) -> str:
         return f"<kiln.Device {self.name}: {self.description}>"
 
 
-def _process_peak() -> int:
-    """The most bytes that this process has held, as the kernel counts them; 0 where it does not say."""
+def _process_memory() -> tuple[int, int]:
+    """Bytes that this process holds, and has held at most, as the kernel counts them; 0 where it does not
+    say."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:")), 0)
-    except FileNotFoundError:
-        return 0
+            fields = dict(line.split(":", 1) for line in status if line.startswith(("VmRSS:", "VmHWM:")))
+    except OSError:
+        return 0, 0
+    now, most = (1024 * int(fields.get(name, "0").split()[0]) for name in ("VmRSS", "VmHWM"))
+    return now, most
+
+
+def _most_from_now() -> tuple[int, int]:
+    """The same, after the kernel's mark of the most was set back, if it lets us: what was before does not
+    count."""
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "wb", buffering=0) as mark:
+        mark.write(b"5")
+    return _process_memory()
 
 
 _opened: dict[str, Device] = {}

@@ -21,7 +21,7 @@ from ._joint import alone, shared
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
 from ._packed import described
 from ._rows import is_plain
-from ._solve import Report, algorithm_options, solve, warn_of
+from ._solve import Report, algorithm_options, finishing, solve, warn_of
 from ._told import GIVEN, told
 from ._words import speaking
 
@@ -60,7 +60,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**more)
         for name in ("fit", "partial_fit", "partial_fit_users", "partial_fit_items", "inference"):
             if name in vars(cls):
-                setattr(cls, name, (shared if name == "fit" else alone)(vars(cls)[name]))
+                way = shared if name == "fit" else alone
+                setattr(cls, name, way(finishing()(vars(cls)[name])))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

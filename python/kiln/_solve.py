@@ -1,16 +1,17 @@
 """Runs an algorithm: progress and Ctrl-C on the way, the report afterwards."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import html
 import sys
 import threading
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
 import numpy as np
 
 from ._arrays import Device, Matrix
-from ._library import DataError, check, ffi, lib, struct, text
+from ._library import DataError, OutOfMemoryError, check, ffi, lib, struct, text
 from ._words import advice, convergence, speaking, warn, words
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -173,14 +174,38 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
             if watch.error is not None:
                 raise watch.error
             check(status)
-            where.check_memory()
             made = _read(report)
+            _check_memory(where)
             if not mapped:
                 made.warnings.update(_budget(where, before))
             return made
     finally:
         running.watch = outer
         lib.kiln_report_free(report)
+
+
+@contextlib.contextmanager
+def finishing() -> Iterator[None]:
+    """Within it a budget that was exceeded is an error at the end, when the model has what was found."""
+    if getattr(running, "over", None) is not None:
+        yield  # within another fit, whose end it is then
+        return
+    over = running.over = []
+    try:
+        yield
+    finally:
+        running.over = None
+    if over:
+        raise over[0]
+
+
+def _check_memory(where: Device) -> None:
+    try:
+        where.check_memory()
+    except OutOfMemoryError as error:
+        if getattr(running, "over", None) is None:
+            raise
+        running.over.append(error)
 
 
 def _budget(where: Device, before: Mapping[str, Any]) -> dict[str, str]:

@@ -94,9 +94,11 @@ def check_strict(kiln, folder):
     """A process is larger than a budget of 4 MB, if not by much: a warning, with --strict an error that JSON
     has beside the results."""
     data, target = os.path.join(folder, "dense.npy"), os.path.join(folder, "number.npy")
-    command = [kiln, "linreg", data, "--target-file", target, "--map", "--device", "cpu", "--threads", "2"]
-    for budget, strict, wanted in (("4M", False, 0), ("4M", True, 6), ("64M", True, 0)):
-        code, out, errors, _ = run(*command, "-q", "--json", "--memory", budget,
+    command = [kiln, "linreg", data, "--target-file", target, "--map", "--threads", "2"]
+    for budget, strict, wanted, device in (("4M", False, 0, "cpu"), ("4M", True, 6, "cpu"),
+                                           ("16M", True, 0, "cpu"),
+                                           ("16M", True, 0, "auto")):  # which looks at drivers
+        code, out, errors, _ = run(*command, "-q", "--json", "--memory", budget, "--device", device,
                                    *(["--strict"] if strict else []))
         told, over = json.loads(out), budget == "4M"
         assert code == wanted, f"{budget}, strict {strict}: exit {code}, {errors[-300:]}"
@@ -104,6 +106,7 @@ def check_strict(kiln, folder):
         assert ("kiln: warning: the process held" in errors) == (over and not strict), errors
         assert told["memory"]["over_budget"] == over and told["converged"], told
         assert ("error" in told) == (wanted == 6), told
+        assert told["memory"]["process_held"] <= told["memory"]["process_peak"], told
         assert wanted == 0 or told["error"]["code"] == "KILN_ERR_NOMEM", told["error"]
     print("pass --strict")
 
