@@ -276,13 +276,18 @@ static kiln_status run(struct stream *s, bool *begun) {
 /* Bytes of a panel: enough that starting transfers and kernels does not show; a quarter of that from a file,
  * for what its panels pass through should stay in the processor's caches; no more than 1/SHARE of the room,
  * which is for panels that stay; but so many that w, walked through once a panel, is small beside it. Both
- * slots and the pass's own work space must fit; a processor's is larger, copies of w among it. */
+ * slots and the pass's own work space must fit; a processor's is larger, copies of w among it.
+ * Deterministic: sums are cut as X and the budget say, whatever else lies on the device, such as what a
+ * checkpoint is to hold. */
 static int64_t first_target(const struct stream *s) {
     enum { SHARE = 16 };
     const kiln_matrix *X = s->X;
+    const bool alike = s->device->options.deterministic, cpu = ki_on_cpu(s->device);
     const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 32 : 128) << 20;
-    const int64_t room = ki_memory_room(s->device), small = ki_min(usual, room / SHARE);
-    return ki_min(ki_max(small, 8 * s->single->walked), room * (ki_on_cpu(s->device) ? 1 : 3) / 8);
+    const int64_t room = alike ? s->device->budget : ki_memory_room(s->device);
+    /* Panels that stay on a GPU serve all operations. */
+    const int64_t walked = alike && !cpu ? X->cols * ki_type_bytes(X->type) : s->single->walked;
+    return ki_min(ki_max(ki_min(usual, room / SHARE), 8 * walked), room * (cpu || alike ? 1 : 3) / 8);
 }
 
 /* Whether all that is written is rows of the panel's own: what panels have done stands, and where one finds

@@ -145,6 +145,41 @@ static void with_little_memory(void **state) {
     on_device("cpu", sizeof X / 3);
 }
 
+/* What else lies on a deterministic device does not move the panels, and so the bits stay. */
+static void panels_stay_where_they_are(const char *name) {
+    const kiln_device_options options = {.memory = sizeof X / 3, .threads = 2, .deterministic = 1};
+    static double w[2][COLS], q[2][ROWS];
+    kiln_device *device = NULL;
+    kiln_data *data = NULL;
+    kiln_matrix *more = NULL;
+    kiln_device_statistics before = {0}, between = {0}, after = {0};
+    if (kiln_device_open(&device, name, &options) != KILN_OK) skip();
+    STEP(open_data(&data, device, 1));
+    kiln_device_get_statistics(device, &before);
+    passes(w[0], q[0], kiln_data_X(data));
+    kiln_device_get_statistics(device, &between);
+    STEP(kiln_matrix_dense(&more, device, KILN_F64, ROWS, 3, NULL));
+    passes(w[1], q[1], kiln_data_X(data));
+    kiln_device_get_statistics(device, &after);
+    if (strcmp(name, "cpu") == 0)
+        assert_true(after.panels - between.panels == between.panels - before.panels);
+    assert_memory_equal(w[0], w[1], sizeof *w);
+    assert_memory_equal(q[0], q[1], sizeof *q);
+    kiln_matrix_free(more);
+    kiln_data_free(data);
+    kiln_device_close(device);
+}
+
+static void deterministic_on_the_cpu(void **state) {
+    (void)state;
+    panels_stay_where_they_are("cpu");
+}
+
+static void deterministic_on_opencl(void **state) {
+    (void)state;
+    panels_stay_where_they_are("opencl");
+}
+
 static void on_opencl(void **state) {
     (void)state;
     on_device("opencl", 0);
@@ -598,6 +633,8 @@ int main(void) {
                                        SPARSE_TEST(factors_disk_faults),
                                        SPARSE_TEST(factors_memory_faults),
                                        TEST(on_opencl),
+                                       TEST(deterministic_on_the_cpu),
+                                       TEST(deterministic_on_opencl),
                                        TEST(on_opencl_with_little_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
