@@ -202,6 +202,7 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     } else {
         TRY(ki_matrix_adopt_dense(&data->X, device, type, table->rows, table->cols, table->values));
         table->values = NULL;
+        TRY(kiln_matrix_narrow(data->X, KILN_ELEMENT_TYPE, NULL));
     }
     data->X->filled = table->filled;
     data->X->filled_count = table->filled_count;

@@ -619,6 +619,33 @@ class Data(Case):
         for part in ("format", "shape", "entries", "row length", "target", "read", "#"):
             self.assertIn(part, out)
 
+    def test_numbers_are_kept_narrow(self):
+        """Whole numbers stay bytes, and no verb can tell: on two devices, which have wide values, all is the
+        same to rounding."""
+        rows = [(i * 7 % 13, i * i % 200, 1 + i % 3, i * 7 % 13 > i % 6) for i in range(400)]
+        lines = "".join(f"{a},{b},{c},{y:d}\n" for a, b, c, y in rows)
+        narrow = self.write("bytes.csv", "a,b,c,y\n" + lines)
+        wide = self.write("wide.csv", "a,b,c,y\n" + "".join(f"{a},{b},{c + 0.3},{y:d}\n"
+                                                             for a, b, c, y in rows))
+        target = ("--target", "y")
+        info = as_json("info", narrow, *target)
+        self.assertEqual((info["stored_values"], info["stored_bytes"], info["type"]), ("u8", 1200, "f64"))
+        self.assertEqual((info["stored_numbers"], info["stored_categories"]), (3, 0))
+        self.assertIn("each number as u8", kiln("info", narrow, *target)[0])
+        self.assertEqual(as_json("info", wide, *target)["stored_values"], "f64")
+        self.assertNotIn("each number", kiln("info", wide, *target)[0])
+        for verb, options, figure in (("linreg", target, "objective"), ("logreg", target, "objective"),
+                                      ("svm", target, "objective"), ("mds", (), "stress"),
+                                      ("kmeans", ("--clusters", "3"), "inertia")):
+            here, there = (as_json(verb, narrow, *options, "--device", device)[figure]
+                           for device in ("cpu", "cpu*2"))
+            self.assertLess(abs(here - there), 1e-6 * (1 + abs(there)), verb)
+        model, back = self.path("narrow.kiln"), self.path("back.csv")
+        kiln("linreg", narrow, *target, "-o", model)
+        kiln("verify", model, narrow, *target)
+        kiln("convert", narrow, back, *target)
+        self.assertEqual(as_json("info", back, *target)["stored_values"], "u8")
+
     def test_categories_are_codes(self):
         """Text columns, kept as codes, give what the same X gives as entries, whichever solver reads them."""
         target = ("--target", "arr_delay")
