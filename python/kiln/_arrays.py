@@ -21,6 +21,10 @@ from ._library import (ArgumentError, DataError, DeviceError, OutOfMemoryError, 
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _TYPES: dict[Any, int] = {_F32: lib.KILN_F32, _F64: lib.KILN_F64}
+# Numbers that the library widens as it reads them; float32 is one of them in a matrix of float64.
+_ELEMENTS: dict[Any, int] = {np.dtype(name): getattr(lib, f"KILN_ELEMENT_{short}") for name, short in
+                             (("bool", "U8"), ("uint8", "U8"), ("int8", "I8"), ("uint16", "U16"),
+                              ("int16", "I16"), ("float16", "F16"), ("float32", "F32"))}
 
 
 def _type_of(dtype: Any) -> int:
@@ -332,16 +336,18 @@ class Matrix:
             self.device, mapped = _mapped(self._keep, array, device, dtype)
             self._know(mapped)
             return
-        if type(array) is np.ndarray:
-            self.device, memory = _dense_memory(self._keep, array, device, dtype)
-        elif on_cuda(array):
+        element = 0
+        if type(array) is not np.ndarray and on_cuda(array):
             self.device, memory = _cuda_memory(self._keep, array, device)
         elif hasattr(array, "tocsr") or getattr(array, "is_sparse_csr", False):
             self.device, memory = _sparse_memory(self._keep, array, device, dtype)
         else:
-            self.device, memory = _dense_memory(self._keep, array, device, dtype)
+            self.device, memory, element = _dense_memory(self._keep, array, device, dtype, True)
             self.feature_names = names_of(array)
-        self.device.call(lib.kiln_matrix_wrap, pointer, self.device.pointer, memory)
+        if element:
+            self.device.call(lib.kiln_matrix_wrap_narrow, pointer, self.device.pointer, memory, element)
+        else:
+            self.device.call(lib.kiln_matrix_wrap, pointer, self.device.pointer, memory)
         self._own(pointer[0], None if memory.row_start else (memory.rows, memory.cols),
                   _F32 if memory.type == lib.KILN_F32 else _F64)
 
@@ -541,17 +547,31 @@ def numbers(array: Any) -> Any:
     return array
 
 
-def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
+def _element(values: Any, kind: Any) -> int:
+    """Which narrow numbers of a matrix of that type an array has, 0 if it has none. NumPy takes any byte of a
+    bool but 0 for 1, the library takes it for a number."""
+    if values.ndim != 2 or values.dtype == kind:
+        return 0
+    odd = values.dtype == bool and values.size > 0 and values.view(np.uint8).max() > 1
+    return 0 if odd else _ELEMENTS.get(values.dtype, 0)
+
+
+def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any,
+                  narrow: bool = False) -> tuple[Device, Any, int]:
+    """Its memory, and which narrow numbers lie there, if any may and do."""
     values = numbers(array)
     if values.ndim not in (1, 2):
         raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
+    kind = _float_type(values, dtype)
+    element = _element(values, kind) if narrow else 0
     values = values.reshape(-1, 1) if values.ndim == 1 else values
-    wide, values = values, _plain(values, _float_type(values, dtype))
-    tell_collapsed(wide, values)
+    wide, values = values, _plain(values, values.dtype if element else kind)
+    if not element:
+        tell_collapsed(wide, values)
     buffer = _memory_of(values)
     keep += [values, buffer]
-    return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0],
-                                 cols=values.shape[1], values=buffer)
+    return device(where), struct("kiln_memory", type=_type_of(kind), rows=values.shape[0],
+                                 cols=values.shape[1], values=buffer), element
 
 
 def _plain(array: Any, dtype: Any) -> Any:

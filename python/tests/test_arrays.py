@@ -53,6 +53,53 @@ def test_layouts_of_dense_arrays(change):
     np.testing.assert_allclose(kiln.multiply(change(X), np.ones(4), device="cpu"), X.sum(axis=1))
 
 
+NARROW = [np.uint8, np.int8, np.uint16, np.int16, np.float16, bool]
+
+
+def narrow_array(dtype, shape=(300, 40)):
+    least, most = (0, 2) if dtype is bool else (0, 120) if np.dtype(dtype).kind == "u" else (-120, 120)
+    return np.random.default_rng(1).integers(least, most, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("wide", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_numbers_are_used_where_they_lie(dtype, wide):
+    X = narrow_array(dtype)
+    matrix = kiln.matrix(X, dtype=wide)
+    assert matrix._keep[0] is X and matrix.dtype == wide
+    y = np.linspace(-1, 1, X.shape[1]).astype(wide)
+    np.testing.assert_array_equal(kiln.mmchain(matrix, y), kiln.mmchain(X.astype(wide), y))
+    before = kiln.multiply(matrix, y)[0]
+    X[0, 0] = not X[0, 0]  # the matrix sees it: it is the same memory
+    assert kiln.multiply(matrix, y)[0] != before
+    np.testing.assert_array_equal(matrix.numpy(), X.astype(wide))
+    np.testing.assert_array_equal(np.from_dlpack(matrix), X.astype(wide))  # of its own from then on
+
+
+def test_a_bool_of_any_byte_is_one():
+    X = np.array([[0, 1], [2, 255], [1, 0]], np.uint8).view(bool)
+    np.testing.assert_array_equal(kiln.matrix(X).numpy(), [[0, 1], [1, 1], [1, 0]])
+
+
+def test_numbers_of_another_byte_order_are_copied():
+    X = narrow_array(np.int16).astype(">i2")
+    np.testing.assert_array_equal(kiln.matrix(X).numpy(), X.astype(float))
+
+
+@pytest.mark.parametrize("make, options, result", [
+    (kiln.Ridge, {}, "predict"), (kiln.LogisticRegression, {}, "predict_proba"),
+    (kiln.LinearSVC, {}, "decision_function"), (kiln.KMeans, {"random_state": 1}, "transform"),
+    (kiln.TruncatedSVD, {"random_state": 1}, "transform")])
+def test_fits_have_the_same_bits_of_narrow_numbers(make, options, result):
+    X = narrow_array(np.uint8)
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    narrow, wide = (make(device="cpu", **options).fit(A, y) for A in (X, X.astype(float)))
+    expected = getattr(wide, result)(X.astype(float))
+    reversed_twice = X[:, ::-1].copy()[:, ::-1]
+    for A in (X, reversed_twice):
+        np.testing.assert_array_equal(getattr(narrow, result)(A), expected)
+
+
 def test_dlpack_and_frames():
     class Lent:  # another package's array on the CPU
         def __init__(self, array):
