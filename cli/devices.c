@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "common.h"
-#include "listing.h"
+#include "device_list.h"
 #include "verbs.h"
 
 static void put_device(struct result *row, const void *of, int64_t i) {
@@ -36,7 +36,7 @@ static kiln_status use(kiln_device *device) {
     return status;
 }
 
-/* Starts a device as cli/process.c does, where it is timed. */
+/* Starts a device as run_open_device does, where it is timed. */
 static int start_device(struct run *run) {
     const int code = run_open_device(run, "auto");
     if (code) return code;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common.h"
-#include "listing.h"
+#include "device_list.h"
 #include "selftest.h"
 #include "verbs.h"
 #include "wording.h"

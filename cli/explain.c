@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch.h"
+#include "batch_plans.h"
 #include "choose.h"
 #include "guard.h"
 #include "help.h"

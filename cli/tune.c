@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch.h"
+#include "batch_plans.h"
 #include "files.h"
 #include "plans.h"
 #include "plot.h"

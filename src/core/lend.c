@@ -1,5 +1,5 @@
-/* The address of a matrix's values for others: the reverse of core/wrap.c. What others have the address of is
- * no longer driven out. */
+/* The address of a matrix's values for others: the reverse of derived/wrap.c. What others have the address
+ * of is no longer driven out. */
 #include "core/matrix.h"
 #include "core/processes.h"
 #include "core/sized.h"

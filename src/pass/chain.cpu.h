@@ -5,7 +5,7 @@
  * order at the end. How many parts there are depends on the shape alone, and so the result does not depend on
  * the number of threads, wherever copies for sixteen threads are small beside X; where they are not, there is
  * one part a thread, unless the device was opened as deterministic. A sparse X of very many columns is taken
- * in panels (panels.cpu.h). */
+ * in panels (pass/cpu/panels.h). */
 
 #include "dialect/sparse_row.h"
 #include "derived/panels_cpu.h"

@@ -301,7 +301,7 @@ static kiln_status add_gap(double *gap, const struct ki_verify_problem *p,
         }
     }
     const bool known = f->loss->kind != KILN_LOSS_GLM && !has_hinge(f->loss);
-    *gap += known ? (double)ki_verify_gap(entries, count) : (double)NAN;
+    *gap += known ? (double)ki_verify_optimality(entries, count) : (double)NAN;
     ki_free(entries);
     return KILN_OK;
 }

@@ -72,6 +72,6 @@ struct ki_verify_entry {
     long double w, g, l2, l1, blur;
 };
 /* The least gap that these make; NaN where one has no penalty, and so nothing bounds the optimum. Moves g. */
-long double ki_verify_gap(struct ki_verify_entry *entries, int64_t count);
+long double ki_verify_optimality(struct ki_verify_entry *entries, int64_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* Passes over a sparse X whose columns are evenly spread and that has entries enough for what is derived from
- * it in the second pass (derived/layout.c): each pass, also by an operation that cannot use it, is right. */
+ * it in the second pass (derived/derived.c): each pass, also by an operation that cannot use it, is right. */
 #include <stdlib.h>
 
 #include "cases.h"

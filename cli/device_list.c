@@ -3,7 +3,7 @@
  * loaded by one loader in one process, so that where that fails, each is loaded alone (OCL_ICD_VENDORS
  * names a folder with its file), and those that fail are named. */
 #define _GNU_SOURCE
-#include "listing.h"
+#include "device_list.h"
 
 #include <dirent.h>
 #include <stdlib.h>

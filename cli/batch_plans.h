@@ -1,6 +1,6 @@
 /* kiln explain batch and kiln tune batch. */
-#ifndef CLI_BATCH_H
-#define CLI_BATCH_H
+#ifndef CLI_BATCH_PLANS_H
+#define CLI_BATCH_PLANS_H
 
 #include "common.h"
 

@@ -1,6 +1,6 @@
 /* kiln explain batch and kiln tune batch: the ways to reduce many vectors of one length, and the clock's
  * opinion of each. */
-#include "batch.h"
+#include "batch_plans.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The devices of this machine, each kind of driver asked in a process of its own. */
-#ifndef CLI_LISTING_H
-#define CLI_LISTING_H
+#ifndef CLI_DEVICE_LIST_H
+#define CLI_DEVICE_LIST_H
 
 #include "child.h"
 #include "common.h"

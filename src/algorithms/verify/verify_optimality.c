@@ -19,7 +19,7 @@ static long double least_of(const struct ki_verify_entry *e) {
     return isnan(e->g + e->blur) ? NAN : fminl(fmaxl(nearest, e->g - e->blur), e->g + e->blur);
 }
 
-long double ki_verify_gap(struct ki_verify_entry *entries, int64_t count) {
+long double ki_verify_optimality(struct ki_verify_entry *entries, int64_t count) {
     long double theta = 1, sum = 0;
     for (int64_t i = 0; i < count; i++) {
         struct ki_verify_entry *e = &entries[i];
