@@ -80,12 +80,6 @@ static inline int ki_chain_record(const struct ki_chain *chain, int K) {
     return (chain->map == KI_ROW_SCALE ? K : 1) + K;
 }
 
-/* Registers of a compute unit; where the API does not tell, as many as NVIDIA's have. */
-static inline int64_t ki_unit_registers(const struct ki_chain *chain) {
-    const int64_t told = chain->X->device->properties.registers;
-    return told ? told : 65536;
-}
-
 int ki_power_of_two(int64_t at_least);
 /* Columns of y that one launch takes. */
 int ki_plan_columns(const struct ki_chain *chain);

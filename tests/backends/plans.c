@@ -1,6 +1,6 @@
 /* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, the former
- * also a smaller GPU with less on-chip memory, and on one of which nothing is known: for every shape, however
- * odd, there is one, with a time, that such a device has room for. */
+ * also smaller GPUs with less on-chip memory, of 1536 and of 1024 threads a unit, and on one of which nothing
+ * is known: for every shape, however odd, there is one, with a time, that such a device has room for. */
 #include <math.h>
 #include <stdio.h>
 
@@ -24,6 +24,16 @@ static const struct {
       .local_max = 101376,
       .registers = 65536,
       .architecture = 120}},
+    {"CUDA, smaller",
+     {.is_gpu = true,
+      .compute_units = 14,
+      .warp = 32,
+      .shuffles = true,
+      .group_max = 1024,
+      .local_bytes = 49152,
+      .local_max = 65536,
+      .registers = 65536,
+      .architecture = 75}},
     {"NVIDIA's OpenCL", {H200_BY_OPENCL}},
     {"another",
      {.is_gpu = true,
@@ -64,6 +74,9 @@ static void check_shape(kiln_device *device, kiln_type type, int64_t rows, int64
     for (int i = 0; i < count; i++) {
         const double seconds = list[i].seconds;
         check_plan(&list[i].plan, &device->properties);
+        if (cols > 0 && !(list[i].occupancy > 0 && list[i].occupancy <= 1))
+            fail_msg("%s, %lld x %lld: occupancy %g", list[i].plan.variant->name, (long long)rows,
+                     (long long)cols, list[i].occupancy);
         if (cols > 0 && !(isfinite(seconds) && seconds > 0)) /* nobody asks how long nothing takes */
             fail_msg("%lld x %lld, plan %d: %g s", (long long)rows, (long long)cols, i, seconds);
     }

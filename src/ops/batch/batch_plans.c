@@ -9,8 +9,9 @@
 #include "core/size.h"
 #include "ops/batch/batch.h"
 #include "pass/predict.h"
+#include "pass/unit.h"
 
-enum { LINE = 128, WARP = 32, THREADS_A_UNIT = 2048, TILES_A_UNIT = 8, SHORTEST_PIECE = 8192 };
+enum { LINE = 128, WARP = 32, TILES_A_UNIT = 8, SHORTEST_PIECE = 8192 };
 static const double BANDWIDTH_UNKNOWN = 1e11;
 
 #define VALUE(name, value) .name = (value),
@@ -36,6 +37,11 @@ static double lines_of_load(const struct ki_batch_plan *plan, const kiln_batch *
     return lines < WARP ? lines : WARP;
 }
 
+/* Threads that the device holds. */
+static int64_t room_of(const kiln_device *device) {
+    return device->properties.compute_units * ki_unit_of(device).threads;
+}
+
 static void predict(struct ki_batch_plan *plan, const kiln_device *device, const kiln_batch *batch,
                     kiln_type type) {
     const struct ki_batch_constants *c = ki_batch_constants;
@@ -49,7 +55,7 @@ static void predict(struct ki_batch_plan *plan, const kiln_device *device, const
     const bool tiled = plan->way == KI_BATCH_TILED;
     double seconds[BOUNDS], under_way, lines, instructions;
     plan->bytes = element * (elements + count);
-    const double threads = (double)ki_min(plan->groups * KI_BATCH_GROUP, (int64_t)units * THREADS_A_UNIT);
+    const double threads = (double)ki_min(plan->groups * KI_BATCH_GROUP, room_of(device));
     if (tiled) {
         under_way = (double)ki_min(plan->groups, (int64_t)units * TILES_A_UNIT) * KI_BATCH_TILE_BYTES;
         lines = elements * element / LINE * 2 + elements / WARP * c->tile_lines;
@@ -174,9 +180,7 @@ static kiln_plan as_plan(const struct ki_batch_plan *plan, int number, const kil
         .team = (int)plan->parts,
         .groups = plan->groups,
         .coarsening = ki_ceil_div(batch->count * plan->parts * plan->lanes, plan->groups * plan->group),
-        .occupancy =
-            (double)ki_min(plan->groups * plan->group, (int64_t)device->properties.compute_units * 2048) /
-            (2048.0 * device->properties.compute_units),
+        .occupancy = (double)ki_min(plan->groups * plan->group, room_of(device)) / (double)room_of(device),
         .bytes = plan->bytes,
         .seconds = plan->seconds};
     snprintf(out.variant, sizeof out.variant, "%s", way_names[plan->way]);

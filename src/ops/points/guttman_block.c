@@ -6,19 +6,12 @@
 #include "ops/points/guttman.h"
 #include "ops/points/guttman_block.cl"
 #include "pass/chain.h"
+#include "pass/unit.h"
 
 KI_ARGUMENTS(guttman_block);
 KI_ARGUMENTS(guttman_block_finish);
 
-enum {
-    GROUP = 128,
-    LANES = 32,
-    DIMENSIONS = 4,
-    COMPONENTS_MOST = 6,
-    SIDE_MOST = 512,
-    SIDE_LEAST = 128,
-    UNIT_REGISTERS = 65536
-};
+enum { GROUP = 128, LANES = 32, DIMENSIONS = 4, COMPONENTS_MOST = 6, SIDE_MOST = 512, SIDE_LEAST = 128 };
 
 /* Rows and columns of a thread, and the groups that a compute unit has registers for beside one another, as
  * measured on an H200: more groups hide more of what memory and row sums take, more pairs a thread have fewer
@@ -96,7 +89,8 @@ kiln_status ki_guttman_blocks(const struct ki_guttman *pairs, bool points) {
     struct ki_kernel *walk, *finish;
     char most[40] = "";
     const char *option = device->properties.registers_option;
-    if (option) snprintf(most, sizeof most, " %s%d", option, UNIT_REGISTERS / (shape.groups * GROUP) / 8 * 8);
+    const int64_t registers = ki_unit_of(device).registers / (shape.groups * GROUP) / 8 * 8;
+    if (option) snprintf(most, sizeof most, " %s%d", option, (int)registers);
     const char *common =
         KI_DEFINES("-DSIDE=%d -DBS=%d -DROWS=%d -DP=%d -DCOMPONENTS=%d -DOF_R=%d%s%s", (int)side, GROUP,
                    shape.rows, (int)step->Y->cols, components, points ? 1 : (int)step->Y->cols,

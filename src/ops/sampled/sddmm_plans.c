@@ -16,17 +16,9 @@
 #include "core/sized.h"
 #include "ops/sampled/sddmm.h"
 #include "pass/predict.h"
+#include "pass/unit.h"
 
-enum {
-    GROUP = 128,
-    LINE = 128,
-    VECTOR_MOST = 256,
-    WARP = 32,
-    NUMBERS = 32,
-    SHARE = 32,
-    REGISTERS_A_UNIT = 65536,
-    THREADS_A_UNIT = 2048
-};
+enum { GROUP = 128, LINE = 128, VECTOR_MOST = 256, WARP = 32, NUMBERS = 32, SHARE = 32 };
 static const double BANDWIDTH_UNKNOWN = 1e11;
 
 /* The constants are an H200's, fitted by bench/studies/fit_sddmm.py: bytes a second that units get from the
@@ -69,12 +61,13 @@ static double instructions_of(const struct ki_sampled_plan *p, double loads) {
 }
 
 /* Groups, as registers leave room for them, and the entries of a vector. */
-static void share_out(struct ki_sampled_plan *p, double nnz, double units, double words) {
-    const double registers = 28 + words * (p->R * (p->ahead ? 1.5 : 1) + 1),
-                 threads = REGISTERS_A_UNIT / registers;
-    const int64_t fit = (int64_t)(threads < THREADS_A_UNIT ? threads : THREADS_A_UNIT),
-                  resident = ki_max(1, fit / p->BS);
-    const double most = units * (double)resident, a_group = (double)p->BS / p->VS;
+static void share_out(struct ki_sampled_plan *p, double nnz, const kiln_device *device, double words) {
+    const struct ki_unit unit = ki_unit_of(device);
+    const double registers = 28 + words * (p->R * (p->ahead ? 1.5 : 1) + 1);
+    const int64_t fit = ki_min((int64_t)((double)unit.registers / registers), unit.threads),
+                  resident = ki_max(1, ki_min(fit / p->BS, unit.groups));
+    const double most = (double)(device->properties.compute_units * resident),
+                 a_group = (double)p->BS / p->VS;
     const double wanted = nnz / (SHARE * a_group), groups = wanted < most ? wanted > 1 ? wanted : 1 : most;
     p->groups = (int64_t)groups;
     p->each = (int64_t)(nnz / (groups * a_group));
@@ -93,7 +86,7 @@ static void predict(struct ki_sampled_plan *p, const kiln_device *device, const 
     const double line = p->VS * p->W * number / LINE; /* lines of a vector's load */
     double seconds[BOUNDS];
     int worst;
-    share_out(p, nnz, units, p->Q * p->W * number / element);
+    share_out(p, nnz, device, p->Q * p->W * number / element);
     p->bytes = (rows + cols + missed * (nnz - cols)) * row_bytes + entries + (double)s->rows * 8;
     seconds[0] = p->bytes / ki_promised_bandwidth(device, BANDWIDTH_UNKNOWN);
     seconds[1] = (nnz * row_bytes * (p->ahead ? 1.2 : 1) + entries) / fitted.cache;
@@ -190,7 +183,7 @@ struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type typ
 /* ------------------------------------------------------------------------------------------ kiln/tune.h */
 
 static kiln_plan as_plan(const struct ki_sampled_plan *plan, int number, const kiln_device *device) {
-    const double most = (double)device->properties.compute_units * THREADS_A_UNIT;
+    const double most = (double)(device->properties.compute_units * ki_unit_of(device).threads);
     kiln_plan out = {.number = number,
                      .chosen = number == 0,
                      .vector = plan->VS,

@@ -14,8 +14,9 @@
 #include "core/size.h"
 #include "pass/dense/hopper.h"
 #include "pass/dense/variants.h"
+#include "pass/unit.h"
 
-enum { UNIT_GROUPS = 32, UNIT_LEAST_REGISTERS = 32, LAUNCH_NS = 6000 };
+enum { UNIT_LEAST_REGISTERS = 32, LAUNCH_NS = 6000 };
 
 /* Achieved at most of the bandwidth that the device's data sheet promises; a unit's share, in bytes a
  * nanosecond, where nothing is promised and nothing was measured; and the part of the bandwidth with which
@@ -66,8 +67,8 @@ double ki_dense_unit_memory(const kiln_device *device) {
 
 int64_t ki_unit_groups(const struct ki_plan *plan, const struct ki_chain *chain, double registers) {
     const int64_t rounded = ki_max(((int64_t)registers + 7) / 8 * 8, UNIT_LEAST_REGISTERS);
-    return ki_min(ki_unit_registers(chain) / (rounded * plan->BS),
-                  ki_min(KI_UNIT_THREADS / plan->BS, UNIT_GROUPS));
+    const struct ki_unit unit = ki_unit_of(chain->X->device);
+    return ki_min(unit.registers / (rounded * plan->BS), ki_min(unit.threads / plan->BS, unit.groups));
 }
 
 void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64_t groups, ki_rate *rate,
@@ -89,7 +90,7 @@ void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64
     candidate->seconds = 1e-9 * (double)passes *
                          (LAUNCH_NS + bytes / all * uneven + partials / partials_rate +
                           (sums ? ki_pace_of(X).latency * ending : 0));
-    candidate->occupancy = (double)(groups * plan->BS) / KI_UNIT_THREADS;
+    candidate->occupancy = (double)(groups * plan->BS) / (double)ki_unit_of(X->device).threads;
     plan->steps = tiles;
     plan->groups = sharers * plan->C;
     snprintf(candidate->limit, sizeof candidate->limit, "%s", limit);

@@ -5,6 +5,7 @@
 #include "core/size.h"
 #include "pass/dense/hopper.h"
 #include "pass/dense/variants.h"
+#include "pass/unit.h"
 
 static double rate_of(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
                       int64_t groups) {
@@ -128,13 +129,13 @@ static struct ki_plan wide_plan(const struct ki_chain *chain) {
     return plan;
 }
 
-static int64_t wide_groups(const struct ki_plan *plan) {
-    return ki_max(KI_UNIT_THREADS / 2 / plan->BS, 1);
+static int64_t wide_groups(const struct ki_plan *plan, const struct ki_chain *chain) {
+    return ki_max(ki_unit_of(chain->X->device).threads / 2 / plan->BS, 1);
 }
 
 static void offer_wide(struct ki_offers *offers) {
     const struct ki_plan plan = wide_plan(offers->chain);
-    ki_offer(offers, &plan, wide_groups(&plan));
+    ki_offer(offers, &plan, wide_groups(&plan, offers->chain));
 }
 
 const struct ki_variant ki_dense_wide = {.name = "wide",
@@ -163,6 +164,6 @@ void ki_offer_general(struct ki_offers *offers) {
     const struct ki_plan plan = general_plan(offers->chain);
     const int64_t groups = plan.variant == &ki_dense_rows
                                ? ki_unit_groups(&plan, offers->chain, registers_of(&plan, offers->chain))
-                               : wide_groups(&plan);
+                               : wide_groups(&plan, offers->chain);
     if (plan.BS <= offers->chain->X->device->properties.group_max) ki_offer(offers, &plan, groups);
 }

@@ -4,6 +4,7 @@
 #include "core/size.h"
 #include "pass/dense/dense.cl"
 #include "pass/dense/variants.h"
+#include "pass/unit.h"
 
 KI_ARGUMENTS(mmchain_finish);
 
@@ -30,7 +31,7 @@ void ki_dense_programs(struct ki_programs *programs, const struct ki_chain *chai
  * device holds are started. */
 static int finish_width(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = chain->X->cols * plan->K, partials = plan->groups / plan->C;
-    const int64_t room = (int64_t)KI_UNIT_THREADS * chain->X->device->properties.compute_units;
+    const int64_t room = ki_unit_of(chain->X->device).threads * chain->X->device->properties.compute_units;
     int width = 8;
     while (width < 256 && (4 * 256 / width > partials || size * 256 / width > room)) width *= 2;
     return width;

@@ -10,6 +10,7 @@
 #include "pass/dense/hopper.h"
 #include "pass/dense/team.cl"
 #include "pass/dense/variants.h"
+#include "pass/unit.h"
 
 KI_ARGUMENTS(mmchain_team_begin);
 
@@ -106,7 +107,7 @@ static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *c
 int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t units = ki_max(chain->X->device->properties.compute_units, 1);
     const int64_t share = ki_max(ki_ceil_div(plan->groups, units), 1);
-    return ki_min(ki_unit_registers(chain) / (plan->BS * share) / 8 * 8, REGISTERS_MAX);
+    return ki_min(ki_unit_of(chain->X->device).registers / (plan->BS * share) / 8 * 8, REGISTERS_MAX);
 }
 
 /* Bytes of on-chip memory for a group's tiles: bulk copies of rows that are no multiples of 16 bytes bring

@@ -11,6 +11,7 @@
 #include "pass/dense/hopper.h"
 #include "pass/dense/team.h"
 #include "pass/dense/variants.h"
+#include "pass/unit.h"
 
 enum {
     REGISTERS_MAX = 255,
@@ -132,7 +133,7 @@ static void cost(struct ki_candidate *candidate, const struct ki_chain *chain, i
     const double all = busy * rate_of(&limit, plan, chain, share);
     candidate->bytes = passes * (int64_t)(bytes + 2 * partials);
     candidate->seconds = 1e-9 * (double)passes * (6000 + bytes / all * uneven + partials / 1500);
-    candidate->occupancy = (double)(share * plan->BS) / KI_UNIT_THREADS;
+    candidate->occupancy = (double)(share * plan->BS) / (double)ki_unit_of(X->device).threads;
     plan->steps = tiles;
     plan->groups = sharers * plan->C;
     snprintf(candidate->limit, sizeof candidate->limit, "%s", limit);
@@ -162,7 +163,8 @@ static int64_t registers_of(const struct tile *t) {
 /* Returns whether a unit has registers for the groups, and each of its quarters for a quarter of a group's
  * warps. A few that are spilled do no harm. */
 static bool has_registers(const struct tile *t) {
-    const int64_t registers = registers_of(t), all = ki_unit_registers(t->chain), BS = t->plan->BS;
+    const int64_t registers = registers_of(t), all = ki_unit_of(t->chain->X->device).registers,
+                  BS = t->plan->BS;
     return registers <= REGISTERS_MAX && registers * BS * t->share <= all &&
            registers * ki_ceil_div(BS, 128) * 128 <= all * 13 / 12;
 }
@@ -189,7 +191,7 @@ static bool fit(struct ki_plan *plan, const struct ki_chain *chain, int share) {
      * block is sure. */
     const bool whole = t.slice * plan->C == row && t.slice == (int64_t)BLOCK_BYTES * plan->Q * t.sharers;
     plan->sure = whole ? 8 * plan->Q : t.sharers == 1 ? 8 * (plan->Q - 1) : 0;
-    if (!has_registers(&t) || plan->BS * share > KI_UNIT_THREADS) return false;
+    if (!has_registers(&t) || plan->BS * share > ki_unit_of(X->device).threads) return false;
     if (!device->local_declared && declared(&t) > device->local_bytes) return false;
     /* A team waits for all of its groups. */
     if (plan->C > (int64_t)share * device->compute_units) return false;

@@ -41,8 +41,6 @@ void ki_dense_products_programs(struct ki_programs *programs, const struct ki_ch
 
 /* ---- what variants share ---- */
 
-enum { KI_UNIT_THREADS = 2048 }; /* that a compute unit holds */
-
 /* Bytes a nanosecond of a compute unit, and what bounds them, for a plan with `groups` on each. */
 typedef double ki_rate(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
                        int64_t groups);
