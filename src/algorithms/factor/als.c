@@ -64,31 +64,16 @@ static kiln_status check_options(const kiln_als_options *o) {
     return ki_check_iteration(call, o->tolerance, o->max_iterations);
 }
 
-kiln_status ki_check_test(const char *call, const kiln_matrix *R, const kiln_matrix *test) {
-    if (!test ||
-        (kiln_matrix_format(test) == KILN_CSR && kiln_matrix_rows(test) == kiln_matrix_rows(R) &&
-         kiln_matrix_cols(test) == kiln_matrix_cols(R) && kiln_matrix_device(test) == kiln_matrix_device(R) &&
-         kiln_matrix_type(test) == kiln_matrix_type(R)))
-        return KILN_OK;
-    return ki_fail(KILN_ERR_ARGUMENT, "%s: the entries held out (%s_options.test) must be sparse and as R is",
-                   call, call);
-}
-
 static kiln_status als_check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *R,
                              const kiln_als_options *o) {
     static const char call[] = "kiln_als";
     kiln_status status;
-    if (!A || !B || !R) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and R must not be NULL", call);
-    if (A == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B are one matrix", call);
-    if (kiln_matrix_format(R) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be sparse", call);
+    TRY(ki_factors_check(call, "R", A, B, R, o->test));
     TRY(check_options(o));
-    TRY(ki_check_matrix(call, "A", A, R, kiln_matrix_rows(R), kiln_matrix_cols(A)));
-    TRY(ki_check_matrix(call, "B", B, R, kiln_matrix_cols(R), kiln_matrix_cols(A)));
     const int64_t factors = kiln_matrix_cols(A) - (o->biases != 0);
     if (factors < 1 || factors > MOST)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld factors, but 1 to %d are possible", call,
                        (long long)factors, MOST);
-    TRY(ki_check_test(call, R, o->test));
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
     if (o->solver == KILN_FACTOR_CCD && ki_lies_in_file(R)) {
         ki_fail(KILN_ERR_UNSUPPORTED, "%s: the solver ccd keeps what is left of R's entries in memory", call);

@@ -10,7 +10,5 @@ void ki_als_fill(kiln_als_options *options, kiln_type type);
 void ki_sfa_fill(kiln_sfa_options *options, kiln_type type);
 /* For who has no data to decide by: ERR_ARGUMENT where l2 is 0 and was not given. */
 kiln_status ki_factor_known(const char *call, const void *options, const struct ki_algorithm *algorithm);
-/* ERR_ARGUMENT unless test is NULL or sparse and of R's shape, type and device. */
-kiln_status ki_check_test(const char *call, const kiln_matrix *R, const kiln_matrix *test);
 
 #endif

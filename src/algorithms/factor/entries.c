@@ -194,3 +194,23 @@ done:
     kiln_matrix_free(vector);
     return status;
 }
+
+kiln_status ki_factors_check(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *B,
+                             const kiln_matrix *X, const kiln_matrix *test) {
+    kiln_status status;
+    if (!A || !B || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and %s must not be NULL", call, name);
+    if (A == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B are one matrix", call);
+    if (kiln_matrix_format(X) != KILN_CSR)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be sparse", call, name);
+    const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_cols(X);
+    TRY(ki_check_matrix(call, "A", A, X, m, kiln_matrix_cols(A)));
+    TRY(ki_check_matrix(call, "B", B, X, n, kiln_matrix_cols(A)));
+    if (test &&
+        (kiln_matrix_format(test) != KILN_CSR || kiln_matrix_rows(test) != m || kiln_matrix_cols(test) != n ||
+         kiln_matrix_device(test) != kiln_matrix_device(X) || kiln_matrix_type(test) != kiln_matrix_type(X)))
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s: the entries held out (%s_options.test) must be sparse and as %s is", call, call,
+                       name);
+done:
+    return status;
+}

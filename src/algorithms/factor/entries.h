@@ -35,5 +35,9 @@ kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean);
 /* *E = R - mean - row_i - column_j at R's entries, of an R that does not lie in processes. */
 kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
                                const double *column);
+/* ERR_ARGUMENT unless A (m x k) and B (n x k) are two matrices beside a sparse X (m x n), which messages call
+ * `name`, and the entries held out, test, are NULL or sparse and of X's shape, type and device. */
+kiln_status ki_factors_check(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *B,
+                             const kiln_matrix *X, const kiln_matrix *test);
 
 #endif

@@ -316,17 +316,12 @@ static kiln_status sfa_check(const kiln_matrix *A, const kiln_matrix *B, const k
                              const kiln_sfa_options *o) {
     static const char call[] = "kiln_sfa";
     kiln_status status;
-    if (!A || !B || !R) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and R must not be NULL", call);
-    if (A == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B are one matrix", call);
-    if (kiln_matrix_format(R) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be sparse", call);
+    TRY(ki_factors_check(call, "R", A, B, R, o->test));
     if (!(o->l2 >= 0) || isinf(o->l2) || !(o->damping >= 0) || isinf(o->damping))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 must be finite and positive, damping not negative", call);
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
-    TRY(ki_check_matrix(call, "A", A, R, kiln_matrix_rows(R), kiln_matrix_cols(A)));
-    TRY(ki_check_matrix(call, "B", B, R, kiln_matrix_cols(R), kiln_matrix_cols(A)));
     if (kiln_matrix_cols(A) < 2)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B need a column for means behind the factors", call);
-    TRY(ki_check_test(call, R, o->test));
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
 done:
     return status;

@@ -11,19 +11,10 @@
 kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_matrix *B,
                             const kiln_matrix *X, const kiln_matrix *test) {
     kiln_status status;
-    if (!A || !B || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and X must not be NULL", call);
-    if (A == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B are one matrix", call);
-    if (kiln_matrix_format(X) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: X must be sparse", call);
-    TRY(ki_check_matrix(call, "A", A, X, kiln_matrix_rows(X), kiln_matrix_cols(A)));
-    TRY(ki_check_matrix(call, "B", B, X, kiln_matrix_cols(X), kiln_matrix_cols(A)));
+    TRY(ki_factors_check(call, "X", A, B, X, test));
     if (kiln_matrix_cols(A) < 1 || kiln_matrix_cols(A) > KI_TOPICS_MOST)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld topics, but 1 to %d are possible", call,
                        (long long)kiln_matrix_cols(A), KI_TOPICS_MOST);
-    if (test &&
-        (kiln_matrix_format(test) != KILN_CSR || kiln_matrix_rows(test) != kiln_matrix_rows(X) ||
-         kiln_matrix_cols(test) != kiln_matrix_cols(X) || kiln_matrix_device(test) != kiln_matrix_device(X) ||
-         kiln_matrix_type(test) != kiln_matrix_type(X)))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: the entries held out (test) must be sparse and as X is", call);
 done:
     return status;
 }
