@@ -141,16 +141,7 @@ static kiln_status keep(kiln_model *model, const struct solving *s) {
     const struct decomposition *d = s->state;
     kiln_model *made = NULL;
     kiln_status status = kiln_svd_model(&made, d->V, d->s, &d->options, &s->report);
-    kiln_type type;
-    int64_t rows, cols;
-    const char *name;
-    for (int64_t i = 0; status == KILN_OK && (name = kiln_model_tensor_info(made, i, &type, &rows, &cols));
-         i++) {
-        kiln_matrix *A = NULL;
-        status = kiln_model_tensor(&A, s->run->device, KILN_TYPE_DEFAULT, made, name);
-        if (status == KILN_OK) status = kiln_model_set_tensor(model, name, A);
-        kiln_matrix_free(A);
-    }
+    if (status == KILN_OK) status = solve_keep_tensors(model, s, made);
     kiln_model_free(made);
     return status;
 }

@@ -86,19 +86,6 @@ void factors_free(struct solving *s) {
 
 /* ---------------------------------------------------------------------------------------- results */
 
-/* A tensor of numbers, where the model that was trained has it. */
-static kiln_status keep_numbers(kiln_model *model, const struct solving *s, const char *name) {
-    const struct factors_state *state = s->state;
-    kiln_matrix *numbers = NULL;
-    kiln_type type;
-    int64_t rows, cols;
-    if (!model_tensor_shape(state->model, name, &type, &rows, &cols)) return KILN_OK;
-    kiln_status status = kiln_model_tensor(&numbers, s->run->device, KILN_F64, state->model, name);
-    if (status == KILN_OK) status = kiln_model_set_tensor(model, name, numbers);
-    kiln_matrix_free(numbers);
-    return status;
-}
-
 /* Keeps what the rows were seen with, but of data that stay in their file and may not fit into memory. */
 static kiln_status keep_seen(kiln_model *model, const struct solving *s) {
     enum { AN_ENTRY = 32, SHARE = 4 }; /* bytes while it is made; of the budget */
@@ -114,8 +101,7 @@ kiln_status factors_keep(kiln_model *model, const struct solving *s) {
     const struct factors_state *state = s->state;
     kiln_status status = kiln_model_set_tensor(model, "A", state->A);
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "B", state->B);
-    if (status == KILN_OK) status = keep_numbers(model, s, "settings");
-    if (status == KILN_OK) status = keep_numbers(model, s, "confidence");
+    if (status == KILN_OK) status = solve_keep_tensors(model, s, state->model);
     if (status == KILN_OK) status = keep_seen(model, s);
     if (status == KILN_OK && state->test)
         status = verify_keep_split(model, ((const struct factors_wanted *)s->own)->test_fraction,

@@ -180,6 +180,22 @@ kiln_status solve_set_json(kiln_model *model, const char *key, json_t *value) {
     return status;
 }
 
+kiln_status solve_keep_tensors(kiln_model *model, const struct solving *s, const kiln_model *made) {
+    kiln_status status = KILN_OK;
+    kiln_type type;
+    int64_t rows, cols;
+    const char *name;
+    for (int64_t i = 0; status == KILN_OK && (name = kiln_model_tensor_info(made, i, &type, &rows, &cols));
+         i++) {
+        kiln_matrix *A = NULL;
+        if (model_tensor_shape(model, name, &type, &rows, &cols)) continue;
+        status = kiln_model_tensor(&A, s->run->device, KILN_TYPE_DEFAULT, made, name);
+        if (status == KILN_OK) status = kiln_model_set_tensor(model, name, A);
+        kiln_matrix_free(A);
+    }
+    return status;
+}
+
 kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,
                              const char *(*name)(const kiln_data *data, int64_t i)) {
     size_t bytes = 0;

@@ -65,6 +65,8 @@ int solve_allocate(kiln_matrix **A, const struct solving *s, int64_t rows, int64
 /* The same, from a tensor of --warm-start. */
 int solve_take(kiln_matrix **A, const struct solving *s, const char *tensor);
 
+/* Keeps all tensors of a model that the library has made but those that `model` has. */
+kiln_status solve_keep_tensors(kiln_model *model, const struct solving *s, const kiln_model *made);
 /* Keeps `count` names of the data as a model's text `key`, unless they have none or are too long for a
  * model, which is said. */
 kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,

@@ -271,17 +271,7 @@ void topics_put(struct result *result, const struct solving *s) {
 
 kiln_status topics_keep(kiln_model *model, const struct solving *s) {
     const struct topics *state = s->state;
-    kiln_status status = KILN_OK;
-    kiln_type type;
-    int64_t rows, cols;
-    const char *name;
-    for (int64_t i = 0;
-         status == KILN_OK && (name = kiln_model_tensor_info(state->model, i, &type, &rows, &cols)); i++) {
-        kiln_matrix *tensor = NULL;
-        status = kiln_model_tensor(&tensor, s->run->device, type, state->model, name);
-        if (status == KILN_OK) status = kiln_model_set_tensor(model, name, tensor);
-        kiln_matrix_free(tensor);
-    }
+    kiln_status status = solve_keep_tensors(model, s, state->model);
     if (status == KILN_OK && state->test)
         status = verify_keep_split(model, wanted_of(s)->test_fraction, s->run->settings->seed);
     if (status == KILN_OK)
