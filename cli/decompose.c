@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "graph.h"
 #include "metrics.h"
 #include "output.h"
 #include "plot_points.h"
@@ -300,13 +301,17 @@ int decompose_verify(struct run *run, struct verifying *v) {
     kiln_svd_options options = {.size = sizeof options,
                                 .center = strcmp(kiln_model_text(v->model, "algorithm"), "pca") == 0 ||
                                           json_is_true(json_object_get(v->options, "center")),
-                                .scale = json_is_true(json_object_get(v->options, "scale"))};
+                                .scale = json_is_true(json_object_get(v->options, "scale")),
+                                .graph = strcmp(kiln_model_text(v->model, "algorithm"), "spectral") == 0};
     int code = verify_read(run, v, "V", "residual");
+    if (!code && options.graph) code = graph_verify_vertices(run, v);
     const kiln_matrix *X = code ? NULL : kiln_data_X(v->data);
     if (!code) code = verify_tensor(&c.V, run, v, "V", kiln_matrix_cols(X), "decomposition of the data");
     if (!code) code = verify_tensor(&c.s, run, v, "s", kiln_matrix_cols(c.V), "decomposition of the data");
     if (!code) code = take_optional(&c.mean, run, v, "mean", options.center, kiln_matrix_type(c.V));
-    if (!code) code = take_optional(&c.deviation, run, v, "deviation", options.scale, kiln_matrix_type(c.V));
+    if (!code)
+        code = take_optional(&c.deviation, run, v, "deviation", options.scale || options.graph,
+                             kiln_matrix_type(c.V));
     options.mean = c.mean;
     options.deviation = c.deviation;
     const double start = clock_seconds();

@@ -1,4 +1,4 @@
-/* kiln svd and kiln pca share triples, coordinates of rows, pictures, and verifying a model. */
+/* kiln svd and kiln pca share triples, coordinates, pictures; kiln spectral their verifying of a model. */
 #ifndef CLI_DECOMPOSE_H
 #define CLI_DECOMPOSE_H
 

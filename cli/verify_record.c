@@ -379,6 +379,7 @@ static const struct figures {
                {"lda", "perplexity_bound"},
                {"svd", "orthogonality variance rank"},
                {"pca", "orthogonality variance rank"},
+               {"spectral", "orthogonality rank connected_components isolated"},
                {"hits", "eigenvalue_error weighted"},
                {"pagerank", "error_bound dangling_mass weighted"}};
 
@@ -424,14 +425,14 @@ int verify_record(const struct run *run, struct verifying *v) {
     kiln_type type;
     int64_t rows, cols;
     const bool linear = model_tensor_shape(v->model, "W", &type, &rows, &cols);
-    const bool ranks = verb->tables == KILN_FILE_EDGES;
+    const bool ranks = is_choice(algorithm_of(v), "hits|pagerank");
     v->device = run->device;
     verify_entry(v, kiln_model_text(v->model, "device") != NULL, "", "device");
     expect_keys(v, v->options, "options", "tolerance");
     expect_keys(v, v->report, "report", "iterations converged stopped_by residual");
     check_stop(v, linear ? cols : 1);
     if (ranks && kiln_matrix_format(kiln_data_X(v->data)) == KILN_CSR) check_weights(v);
-    if (!ranks && !is_choice(algorithm_of(v), "svd|pca")) check_certificate(v);
+    if (!ranks && !is_choice(algorithm_of(v), "svd|pca|spectral")) check_certificate(v);
     check_solver(v, linear);
     if (linear)
         check_linear(v);

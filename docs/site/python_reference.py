@@ -16,7 +16,7 @@ GROUPS = {
                    "LogisticRegression", "LogisticRegressionCV", "PoissonRegressor", "GammaRegressor",
                    "TweedieRegressor", "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV",
                    "LinearSVC", "LinearSVR", "KMeans", "MiniBatchKMeans", "MDS", "PCA", "IncrementalPCA",
-                   "TruncatedSVD", "ALS", "SFA", "NMF",
+                   "TruncatedSVD", "SpectralEmbedding", "ALS", "SFA", "NMF",
                    "LatentDirichletAllocation", "TableEncoder", "Inference"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits",
                   "enet_path", "lasso_path", "ranking_metrics_at_k", "train_test_split", "coherence"],

@@ -32,6 +32,7 @@ typedef struct kiln_svd_options {
     kiln_matrix *variance;
     kiln_control control;
     uint64_t given; /* options that are meant though they are 0: kiln_option_give */
+    int graph;      /* set by kiln_spectral; for kiln_svd_model and kiln_verify_svd of what it has found */
 } kiln_svd_options;
 
 /* The k largest singular triples of A = (X - 1 mean^T) D^-1:  A V = U S,  A^T U = V S,  with orthonormal
@@ -70,8 +71,27 @@ typedef kiln_svd_options kiln_pca_options;
 KILN_API kiln_status kiln_pca(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                               const kiln_svd_options *options, kiln_report *report);
 
-/* A model of what kiln_svd has found, of the algorithm "pca" with center, else "svd". Tensors: "V", "s";
- * "mean" with center and "deviation" with scale, which the options must have had; "variance" if they had it;
+typedef kiln_svd_options kiln_spectral_options;
+/* The same of a graph with the weights X, n x n, sparse or dense: spectral embedding. With the links both
+ * ways, S = (X + X^T) / 2, and the degrees D = diag(S 1),
+ *   A = (1 + D^-1/2 S D^-1/2) / 2
+ * has the k largest eigenvalues s, in [0, 1], and the eigenvectors V = U; A is never written. Those of the
+ * normalised Laplacian 1 - D^-1/2 S D^-1/2 are 2 - 2 s_j, ascending, with the same vectors. A connected graph
+ * has one of 0, whose vector is D^1/2 1 over its length; coordinates of vertex i are v_ij / sqrt(D_i) of the
+ * others, as in scikit-learn's spectral_embedding. options->deviation: sqrt(D_i); 1 of a vertex without
+ * links, whose row of A is 1/2 on the diagonal. A link of a vertex with itself counts, as in networkx;
+ * scikit-learn takes it off. Figures in place of "variance": "connected_components", how many s_j are 1 but
+ * for rounding, whose vectors are any basis of what is constant on each component; "isolated", how many
+ * vertices have no links. Warnings by the same names, where there are several, and any.
+ * Converged, signs, determinism as kiln_svd. Cost: an iteration multiplies 8 or 16 vectors by X once, and by
+ * X^T unless X is symmetric. Errors besides: ERR_ARGUMENT (center, scale or a Gram matrix); ERR_DATA (X is
+ * not square; a weight is negative, NaN or infinite; a degree leaves the type's range).
+ * Source: von Luxburg, A tutorial on spectral clustering, Statistics and Computing 17 (2007). */
+KILN_API kiln_status kiln_spectral(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
+                                   const kiln_svd_options *options, kiln_report *report);
+
+/* A model of what was found, of the algorithm "spectral" with graph, "pca" with center, else "svd". Tensors:
+ * "V", "s"; "mean" with center, "deviation" with scale or graph, which are needed; "variance" if it was had;
  * "total", 1 x 1, the report's figure "variance" where that is a number. kiln_predict gives the coordinates
  * of new rows, (X - 1 mean^T) D^-1 V. Errors: ERR_ARGUMENT, ERR_NOMEM, device errors. */
 KILN_API kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_matrix *s,

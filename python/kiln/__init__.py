@@ -27,7 +27,7 @@ if TYPE_CHECKING:
                           LinearSVC, LinearSVR, LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
     from ._machine import build_kernels, devices, doctor, explain, kernels, processes, tune
-    from ._manifold import MDS
+    from ._manifold import MDS, SpectralEmbedding
     from ._onnx import to_onnx
     from ._path import enet_path, lasso_path
     from ._ranking import coherence, ranking_metrics_at_k, train_test_split
@@ -53,7 +53,7 @@ _NAMES = {
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
     **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV",
                      "GeneralizedLinearRegressorCV"), "_cv"),
-    "MDS": "_manifold",
+    **dict.fromkeys(("MDS", "SpectralEmbedding"), "_manifold"),
     **dict.fromkeys(("PCA", "IncrementalPCA", "TruncatedSVD"), "_decomposition"),
     **dict.fromkeys(("enet_path", "lasso_path"), "_path"),
     **dict.fromkeys(("NMF", "LatentDirichletAllocation"), "_factors"),
@@ -79,11 +79,11 @@ __all__ = [
     "Inference", "KMeans", "KilnError", "Lasso", "LassoCV", "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix",
     "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError", "PCA", "PoissonRegressor", "Ratings", "Ridge",
-    "RidgeCV", "SFA", "TableEncoder", "TruncatedSVD", "TweedieRegressor", "UnsupportedError", "batch_reduce",
-    "batch_scale", "build_kernels", "checkpoint", "coherence", "device", "devices", "doctor", "enet_path",
-    "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix", "mmchain", "multiply",
-    "pagerank", "processes", "ranking_metrics_at_k", "read", "read_ratings", "results_on_device", "sddmm",
-    "spmm", "stream", "to_onnx", "to_sklearn", "train_test_split", "tune",
+    "RidgeCV", "SFA", "SpectralEmbedding", "TableEncoder", "TruncatedSVD", "TweedieRegressor",
+    "UnsupportedError", "batch_reduce", "batch_scale", "build_kernels", "checkpoint", "coherence", "device",
+    "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load",
+    "matrix", "mmchain", "multiply", "pagerank", "processes", "ranking_metrics_at_k", "read", "read_ratings",
+    "results_on_device", "sddmm", "spmm", "stream", "to_onnx", "to_sklearn", "train_test_split", "tune",
 ]
 
 # A fork waits until a name's module is loaded: in the child nobody would go on with one half loaded, and

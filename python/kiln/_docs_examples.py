@@ -46,6 +46,10 @@ EXAMPLES = {
                                 ">>> len(set(model.predict(X).tolist()))", "2"),
     "MDS": _session(f">>> {_GROUPS}", ">>> model = kiln.MDS(2).fit(X)", ">>> bool(model.stress_ < 1e-12)",
                     "True"),
+    "SpectralEmbedding": _session(
+        ">>> W = np.array([[0.0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])",
+        '>>> model = kiln.SpectralEmbedding(1, affinity="precomputed").fit(W)',
+        ">>> np.round(model.eigenvalues_, 2).tolist()", "[0.0, 0.77]"),
     **{name: _session(f">>> {_GROUPS}", f">>> model = kiln.{call}.fit(X)",
                       ">>> np.round(np.abs(model.components_), 2).tolist()", printed)
        for name, call, printed in (("TruncatedSVD", "TruncatedSVD(1)", "[[0.73, 0.69]]"),

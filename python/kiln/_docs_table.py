@@ -70,6 +70,14 @@ refit | bool | Whether the best is trained on all rows.
 eps | float | The smallest alpha over the largest, where the list is made.
 MDS.eps | float or None | When to stop: an iteration lowers the stress by at most this share. None: the
     library's default.
+affinity | str or callable | What the graph is made of: "nearest_neighbors", "rbf", "precomputed",
+    "precomputed_nearest_neighbors", or a function of X.
+gamma | float or None | Of "rbf": exp(-gamma d^2) of a distance d. None: 1 over the columns.
+n_neighbors | int or None | Of "nearest_neighbors": how many. None: a tenth of the rows.
+eigen_solver | str or None | Taken and changes nothing, so that scripts for scikit-learn run.
+eigen_tol | float or "auto" | When to stop: a bound of ||A v - s v||. "auto": 1e-8 of float64, 1e-5 of
+    float32.
+SpectralEmbedding.n_components | int | How many coordinates a vertex has.
 TruncatedSVD.tol, PCA.tol | float | When to stop: the largest of ||X v - s u|| and ||X^T u - s v|| over the
     largest s. 0: 1e-8 of float64, 1e-5 of float32.
 TruncatedSVD.n_components | int | How many singular values and vectors.
@@ -273,6 +281,7 @@ GeneralizedLinearRegressorCV | - | scores_
 ElasticNetCV | - | mse_path_
 KMeans | - | cluster_centers_, labels_, inertia_
 MiniBatchKMeans | - | n_steps_
+SpectralEmbedding | - | embedding_, eigenvalues_, affinity_matrix_, n_neighbors_, gamma_
 MDS | - | embedding_, stress_, stress_1_, point_stress_, dissimilarity_matrix_
 _Axes | - | components_, singular_values_, explained_variance_, explained_variance_ratio_, scale_
 _Principal | - | mean_, noise_variance_, n_components_
@@ -298,6 +307,10 @@ optimality_gap_ | float | How far the objective is above its least value at most
 report_ | Report | What the run did: residual, figures, solver, warnings, and `history`, an array for each
     column of its trace.
 device_ | str | Where the fit ran.
+eigenvalues_ | array of shape (n_components + 1,) | The normalised Laplacian's, ascending, with the first.
+affinity_matrix_ | array or sparse matrix of shape (n_samples, n_samples) | The weights of the graph.
+n_neighbors_ | int | How many neighbours were taken, of affinity="nearest_neighbors".
+gamma_ | float | The gamma of affinity="rbf".
 coef_ | array of shape (n_features,), or (n_targets, n_features) | The coefficients; predictions follow
     them as they are now.
 _Classifier.coef_ | array of shape (1, n_features) or (n_classes, n_features) | The coefficients;

@@ -332,6 +332,14 @@ def _make_svd(file: _File) -> Any:
     return estimator
 
 
+def _make_spectral(file: _File) -> Any:
+    V = file.tensors["V"]
+    estimator = file.make("SpectralEmbedding", n_components=V.shape[1] - 1, affinity="precomputed")
+    estimator._take(V, file.tensors["s"], file.tensors["deviation"])
+    estimator.n_features_in_ = len(V)
+    return estimator
+
+
 def _sized(estimator: Any, file: _File, factors: int) -> Any:
     estimator.n_features_in_, estimator._n_features_out = len(file.tensors["B"]), factors
     return estimator
@@ -388,4 +396,4 @@ def _make_lda(file: _File) -> Any:
 
 _MAKERS = {"linreg": _make_linreg, "logreg": _make_logreg, "glm": _make_glm, "svm": _make_svm,
            "kmeans": _make_kmeans, "mds": _make_mds, "als": _make_als, "sfa": _make_sfa, "gap": _make_gap,
-           "lda": _make_lda, "svd": _make_svd, "pca": _make_svd}
+           "lda": _make_lda, "svd": _make_svd, "pca": _make_svd, "spectral": _make_spectral}

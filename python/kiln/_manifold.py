@@ -1,17 +1,18 @@
-"""Multi-dimensional scaling."""
+"""Multi-dimensional scaling and spectral embedding."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sklearn.manifold
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import _VALID_METRICS
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
 from ._base import Estimator
-from ._library import lib
+from ._library import UnsupportedError, lib
 
 _METRICS = {"ratio": "KILN_MDS_RATIO", "interval": "KILN_MDS_INTERVAL", "ordinal": "KILN_MDS_ORDINAL"}
 _TIES = {"primary": "KILN_MDS_PRIMARY", "secondary": "KILN_MDS_SECONDARY"}
@@ -148,3 +149,103 @@ class MDS(Estimator):
         if self._points is not None:
             tensors["points"] = self._points
         return tensors, {"metric": self._metric}
+
+
+class SpectralEmbedding(Estimator):
+    """Coordinates of a graph's vertices, or of points by the graph of their neighbours: eigenvectors of the
+    normalised Laplacian over the roots of the degrees, but for the first, which is constant.
+
+    affinity: "nearest_neighbors", "rbf", "precomputed" (X is the matrix of weights, sparse or dense, none
+    negative; one that is not symmetric counts both ways), "precomputed_nearest_neighbors", or a function of
+    X; gamma, n_neighbors and n_jobs are of these, as in scikit-learn. Weights of vertices with themselves are
+    left out, but for those of a kiln.Matrix. Whatever eigen_solver says, each vector v ends with
+    ||A v - s v|| at most eigen_tol for A = (1 + D^-1/2 W D^-1/2) / 2; "auto": 1e-8 of float64, 1e-5 of
+    float32. eigenvalues_ are the Laplacian's, the first one with them, which is 0.
+    """
+
+    _algorithm = "spectral"
+    _joins = False
+    _names = {"tolerance": "eigen_tol"}
+    _row_results = ("embedding_",)
+
+    def __init__(self, n_components: int = 2, *, affinity: Any = "nearest_neighbors",
+                 gamma: float | None = None, random_state: Any = None, eigen_solver: str | None = None,
+                 eigen_tol: Any = "auto", n_neighbors: int | None = None, n_jobs: int | None = None,
+                 max_iter: int | None = None, verbose: int = 0, device: Any = "auto") -> None:
+        self.n_components, self.affinity, self.gamma, self.random_state, self.eigen_solver = (
+            n_components, affinity, gamma, random_state, eigen_solver)
+        self.eigen_tol, self.n_neighbors, self.n_jobs, self.max_iter, self.verbose, self.device = (
+            eigen_tol, n_neighbors, n_jobs, max_iter, verbose, device)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.affinity in ("precomputed", "precomputed_nearest_neighbors")
+        return tags
+
+    def _weights_of(self, X: Any) -> Any:
+        """affinity_matrix_ of a validated X, and without its diagonal."""
+        if self.affinity == "precomputed":
+            self.affinity_matrix_ = X
+        else:
+            maker = sklearn.manifold.SpectralEmbedding(
+                affinity=self.affinity, gamma=self.gamma, n_neighbors=self.n_neighbors, n_jobs=self.n_jobs)
+            self.affinity_matrix_ = maker._get_affinity_matrix(X)
+            for name in ("gamma_", "n_neighbors_"):
+                if hasattr(maker, name):
+                    setattr(self, name, getattr(maker, name))
+        if isinstance(self.affinity_matrix_, Matrix):
+            return self.affinity_matrix_
+        weights = check_array(self.affinity_matrix_, accept_sparse="csr", dtype=X.dtype, order="C", copy=True)
+        if hasattr(weights, "tocsr"):
+            rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+            weights.data[rows == weights.indices] = 0
+            weights.eliminate_zeros()
+        else:
+            np.fill_diagonal(weights, 0)
+        return weights
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Finds the coordinates of the rows of X: points (n_samples, n_features), or a graph's weights
+        (n_samples, n_samples); y is ignored."""
+        known = ("nearest_neighbors", "rbf", "precomputed", "precomputed_nearest_neighbors")
+        if not (callable(self.affinity) or self.affinity in known):
+            raise ValueError("The 'affinity' parameter of SpectralEmbedding must be one of "
+                             f"{sorted(known)} or a callable. Got {self.affinity!r} instead.")
+        X = self._validate(X, ensure_min_samples=2)
+        weights = self._weights_of(X)
+        vertices, k = weights.shape[0], int(self.n_components) + 1
+        if weights.shape[1] != vertices:
+            raise ValueError(f"the weights are {vertices} x {weights.shape[1]}, but rows and columns must be "
+                             "the same vertices")
+        if k > vertices:
+            raise ValueError(f"n_components={self.n_components} must be less than the number of vertices, "
+                             f"{vertices}")
+        where = self._place(weights, k)
+        operand = matrix(weights, where)
+        s, V, roots = (Matrix.empty(where, shape, operand.dtype)
+                       for shape in ((k, 1), (vertices, k), (vertices, 1)))
+        self._run([None, s, V, operand], deviation=roots,
+                  seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+                  tolerance=None if self.eigen_tol == "auto" else self.eigen_tol,
+                  max_iterations=self.max_iter)
+        self._take(V.numpy(), s.numpy(), roots.numpy())
+        self.device_ = where.name
+        return self
+
+    def _take(self, V: Any, s: Any, roots: Any) -> None:
+        """Vectors (n, k + 1), the values of A (k + 1, 1) and the degrees' roots (n, 1)."""
+        self._tensors = {"V": V, "s": s, "deviation": roots}
+        self.eigenvalues_ = np.maximum(2 - 2 * s[:, 0], 0)
+        found = V[:, 1:] / roots
+        largest = found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])]
+        self.embedding_ = found * np.where(largest < 0, -1, 1).astype(found.dtype)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """fit(X).embedding_"""
+        return self.fit(X).embedding_
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        if not hasattr(self, "_tensors"):
+            raise UnsupportedError("scikit-learn's SpectralEmbedding keeps no eigenvectors to save: fit "
+                                   "Kiln's.")
+        return self._tensors, {}

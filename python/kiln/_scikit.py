@@ -171,6 +171,7 @@ _TABLE: dict[str, _Row] = {
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), _Row("cluster", give=_give_centres, take=_take_centres)),
     "NMF": _Row("decomposition", give=_give_parts, take=_take_parts),
     "LatentDirichletAllocation": _Row("decomposition", give=_give_topics, take=_take_topics),
+    "SpectralEmbedding": _Row("manifold"),
     "MDS": _Row("manifold", _scaling, take=_take_layout),
     **dict.fromkeys(("PCA", "IncrementalPCA", "TruncatedSVD"),
                     _Row("decomposition", _wanted_axes, take=_take_axes)),

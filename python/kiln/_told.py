@@ -10,7 +10,8 @@ from ._library import lib, text
 from ._solve import Report
 
 # what the tool calls it
-_OBJECTIVES = {"kmeans": "inertia", "mds": "stress", "lda": "bound", "svd": "squares", "pca": "squares"}
+_OBJECTIVES = {"kmeans": "inertia", "mds": "stress", "lda": "bound", "svd": "squares", "pca": "squares",
+               "spectral": "squares"}
 _LINEAR = {"linreg", "logreg", "glm", "svm"}
 _METRICS = {"linreg": ("r2", "rss", "rank"), "glm": ("null_deviance", "dispersion", "aic", "parameters",
                                                      "parameters_at_most")}

@@ -38,6 +38,8 @@ CASES = {
     "kmeans": (None, ("X.npy", ["-k", "3"], lambda d: kiln.KMeans(3, **CPU).fit(d.X))),
     "svd": (None, ("X.npy", ["-k", "2"], lambda d: kiln.TruncatedSVD(2, **CPU).fit(d.X))),
     "pca": (None, ("X.npy", ["-k", "2"], lambda d: kiln.PCA(2, **CPU).fit(d.X))),
+    "spectral": (None, ("g.edges", [], lambda d: kiln.SpectralEmbedding(
+        affinity="precomputed", **CPU).fit(d.graph))),
     "als": (None, ("R.npz", ["--factors", "2", "--l2", "1"],
                    lambda d: kiln.ALS(2, l2=1, **CPU).fit(d.ratings))),
     "sfa": (None, ("R.npz", ["--factors", "2", "--l2", "1"],

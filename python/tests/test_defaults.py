@@ -10,7 +10,7 @@ import pytest
 from scikit_gaps import listed
 
 TOOL = os.environ.get("KILN_TOOL", "kiln")
-VERBS = {"linreg": ["LinearRegression", "Ridge", "RidgeCV"],
+VERBS = {"linreg": ["LinearRegression", "Ridge", "RidgeCV"], "spectral": ["SpectralEmbedding"],
          "logreg": ["LogisticRegression", "LogisticRegressionCV"],
          "glm": ["GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV"],
          "svm": ["LinearSVC", "LinearSVR"], "kmeans": ["KMeans", "MiniBatchKMeans"], "mds": ["MDS"],
@@ -23,6 +23,7 @@ NAMES = {"tolerance": "tol", "max-iterations": "max_iter", "restarts": "n_init",
          "eta": "topic_word_prior", "decay": "learning_decay", "delay": "learning_offset", "warm-start": None,
          "l2": None, "l1": None}
 OF_CLASS = {("mds", "tolerance"): "eps", ("mds", "metric"): "metric", ("lda", "alpha"): "doc_topic_prior",
+            ("spectral", "tolerance"): "eigen_tol",
             ("als", "l2"): "l2", ("sfa", "l2"): "l2", ("linreg", "l2"): "alpha", ("glm", "l2"): "alpha",
             ("glm", "alpha"): None, ("logreg", "l2"): "C", ("svm", "l2"): "C", ("logreg", "l1"): "l1_ratio",
             ("glm", "l1"): "l1_ratio", ("logreg", "C"): None, ("svm", "C"): None, ("gap", "factors"): None,

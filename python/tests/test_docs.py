@@ -86,7 +86,7 @@ def test_pages_run(page, place):
 
 PAGE_OF = {"linear": ("linreg", "logreg", "glm", "svm"), "kmeans": ("kmeans",), "mds": ("mds",),
            "pagerank": ("pagerank",), "hits": ("hits",), "factors": ("als", "sfa"), "topics": ("lda", "gap"),
-           "svd": ("svd", "pca")}
+           "svd": ("svd", "pca", "spectral")}
 
 
 @pytest.mark.parametrize("page", PAGE_OF)

@@ -204,7 +204,8 @@ def test_defaults_are_the_registrys(tool):
                 assert parameter.default == row.components, name
                 told = subprocess.run([tool, kind._algorithm, "--help"], stdout=subprocess.PIPE, check=True,
                                       text=True).stdout
-                word = {"als": "factors", "sfa": "factors", "mds": "dimensions"}.get(kind._algorithm,
+                word = {"als": "factors", "sfa": "factors", "mds": "dimensions",
+                        "spectral": "components"}.get(kind._algorithm,
                                                                                      "topics")
                 assert re.search(rf"--{word} [^\[]*\[{parameter.default}\]", told), name
             elif (option is not None and parameter.default is not None and (name, parameter.name)

@@ -56,6 +56,8 @@ FITS = [
     (kiln.KMeans(3, spherical=True, random_state=1), POINTS, None, {"sample_weight": WEIGHTS[:40]}),
     (kiln.MiniBatchKMeans(3, batch_size=16, random_state=1), POINTS, None, {}),
     (kiln.MDS(1, random_state=1), POINTS, None, {}),
+    (kiln.SpectralEmbedding(1, affinity="precomputed", random_state=1), np.abs(POINTS[:, :1] - POINTS[:, 0]),
+     None, {}),
     (kiln.MDS(1, metric="ordinal", max_iter=20, random_state=1), POINTS, None, {}),
     (kiln.TruncatedSVD(2, standardize=True), RATINGS, None, {}),
     (kiln.TruncatedSVD(2), X, None, {}),

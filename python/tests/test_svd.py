@@ -1,9 +1,10 @@
-"""TruncatedSVD, PCA and IncrementalPCA against constructed spectra, NumPy, SciPy and scikit-learn."""
+"""TruncatedSVD, PCA, IncrementalPCA and SpectralEmbedding against constructed spectra, NumPy, SciPy and
+scikit-learn."""
 import gzip
+import json
 import os
 import pathlib
 import pickle
-import re
 import subprocess
 
 import numpy as np
@@ -12,7 +13,8 @@ import scipy.sparse as sp
 import sklearn.decomposition
 from conftest import ROOT
 from sklearn.datasets import load_digits
-from sklearn.manifold import spectral_embedding
+from sklearn.manifold import SpectralEmbedding
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
@@ -318,19 +320,109 @@ def test_images(kind, tolerance, digits, solver):
     assert residual(model, A) <= 2 * tolerance
 
 
-def test_vertices_of_a_graph():
-    """The page's way from singular values to a graph's spectral embedding, against scikit-learn's."""
-    W = kneighbors_graph(DIGITS, 10)
-    W = W.maximum(W.T)
-    page = (ROOT / "docs" / "svd.md").read_text(encoding="utf-8")
-    block = re.search(r"```python\n(import numpy as np\nimport scipy.sparse as sp\n.*?)```", page, re.S)
-    names = {"W": W, "kiln": kiln}
-    exec(block[1], names)
-    assert sorted(names["eigenvalues"], reverse=True)[0] == pytest.approx(1, abs=1e-12)
-    theirs = spectral_embedding(W, n_components=4, random_state=0, eigen_solver="arpack")
-    for ours, other in zip(names["embedding"].T, theirs.T):
-        along = ours @ other / np.linalg.norm(ours) / np.linalg.norm(other)
-        assert abs(along) == pytest.approx(1, abs=1e-9)
+def laplacian(W):
+    """Eigenvalues and coordinates by NumPy, of a dense W without links of vertices with themselves."""
+    S = (W + W.T) / 2
+    degrees = S.sum(axis=0)
+    roots = np.sqrt(np.where(degrees > 0, degrees, 1))
+    values, vectors = np.linalg.eigh(np.eye(len(W)) - S / roots / roots[:, None])
+    return values, vectors / roots[:, None]
+
+
+@pytest.mark.parametrize("dtype, digits", [(np.float64, 1e-7), (np.float32, 1e-4)])
+@pytest.mark.parametrize("affinity", ["nearest_neighbors", "rbf", "precomputed",
+                                      "precomputed_nearest_neighbors", "a function"])
+def test_vertices_as_scikit_learn_has_them(affinity, dtype, digits):
+    """Points whose distances differ, as else nobody knows which neighbours are the nearest."""
+    more = {"n_neighbors": 10, "gamma": 1e-3}
+    X = (DIGITS[:500] + np.random.default_rng(0).normal(size=(500, 64)) / 10).astype(dtype)
+    if affinity == "precomputed":
+        X = kneighbors_graph(X, 10, include_self=True).astype(dtype)
+        X = X + X.T
+    elif affinity == "precomputed_nearest_neighbors":
+        X = kneighbors_graph(X, 20, mode="distance")
+    elif affinity == "a function":
+        affinity = rbf_affinity
+    ours = kiln.SpectralEmbedding(4, affinity=affinity, **more, **CPU).fit(X)
+    theirs = SpectralEmbedding(4, affinity=affinity, eigen_solver="arpack", random_state=0, **more).fit(X)
+    assert ours.converged_ and ours.embedding_.dtype == X.dtype
+    np.testing.assert_allclose(ours.embedding_, theirs.embedding_,
+                               atol=digits * np.abs(theirs.embedding_).max())
+    np.testing.assert_allclose(ours.affinity_matrix_.sum(), theirs.affinity_matrix_.sum(), rtol=1e-6)
+
+
+def rbf_affinity(X):
+    return rbf_kernel(X, gamma=1e-3)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_a_graph_in_parts(form):
+    """Two parts, two vertices without links, and links in one direction, against NumPy's eigenvalues."""
+    W = np.zeros((12, 12))
+    W[:4, :4], W[4:10, 4:10] = np.triu(np.ones((4, 4)), 1), np.triu(np.arange(36.0).reshape(6, 6), 1)
+    wanted, vectors = laplacian(W)
+    with pytest.warns(UserWarning) as said:
+        model = kiln.SpectralEmbedding(11, affinity="precomputed", **CPU).fit(form(W))
+    told = " ".join(str(one.message) for one in said)
+    assert "2 eigenvalues of the Laplacian are 0" in told and "vertices without links: 2" in told
+    np.testing.assert_allclose(model.eigenvalues_, wanted, atol=1e-13)
+    assert model.report_.figures["connected_components"] == 2 and model.report_.figures["isolated"] == 2
+    few = kiln.SpectralEmbedding(1, affinity="precomputed", **CPU)
+    with pytest.warns(UserWarning, match="parts"):
+        few.fit(form(W))
+    for part in (slice(0, 4), slice(4, 10)):  # constant on each
+        assert np.ptp(few.embedding_[part]) < 1e-7
+    assert np.abs(few.embedding_[10:]).max() < 1e-8
+    whole = kiln.SpectralEmbedding(2, affinity="precomputed", **CPU).fit(form(W[4:10, 4:10]))
+    along = laplacian(W[4:10, 4:10])[1][:, 1:3]
+    np.testing.assert_allclose(np.abs(whole.embedding_), np.abs(along), atol=1e-8)
+
+
+def test_a_graph_by_the_tool(tool, tmp_path):
+    """Names, coordinates, the model and its verification; links of a vertex with itself count, as in
+    networkx."""
+    (tmp_path / "g.edges").write_text("a b 2\nb c 1\nc a 1\nc d 1\nd e 3\ne f 1\nf d 1\nf f 2\n")
+    W = np.zeros((6, 6))
+    for line in (tmp_path / "g.edges").read_text().splitlines():
+        one, other, weight = line.split()
+        W["abcdef".index(one), "abcdef".index(other)] = float(weight)
+    told = subprocess.run([tool, "spectral", "g.edges", "-k", "2", "--coordinates", "c.csv", "-o", "m.kiln",
+                           "--plot", "p.svg", "--json"], cwd=tmp_path, capture_output=True, text=True,
+                          check=True)
+    values, vectors = laplacian(W)
+    found = [row["eigenvalue"] for row in json.loads(told.stdout)["eigenvalues"]]
+    np.testing.assert_allclose(found, values[:3], atol=1e-13)
+    lines = [line.split(",") for line in (tmp_path / "c.csv").read_text().splitlines()]
+    assert lines[0] == ["vertex", "component_1", "component_2"]
+    assert [name for name, *_ in lines[1:]] == [*"abcdef"]
+    coordinates = np.array([row[1:] for row in lines[1:]], float)
+    np.testing.assert_allclose(np.abs(coordinates), np.abs(vectors[:, 1:3]), atol=1e-8)
+    np.testing.assert_allclose(kiln.load(tmp_path / "m.kiln").embedding_, coordinates, rtol=1e-12)
+    verify = [tool, "verify", "m.kiln", "g.edges"]
+    assert subprocess.run(verify, cwd=tmp_path, capture_output=True).returncode == 0
+    (tmp_path / "g.edges").write_text((tmp_path / "g.edges").read_text().replace("b c 1", "b c 2"))
+    assert subprocess.run(verify, cwd=tmp_path, capture_output=True).returncode == 4
+
+
+@pytest.mark.parametrize("data, message", [
+    (np.ones((4, 3)), "must be the same vertices"), (-np.ones((3, 3)) + np.eye(3), "finite number >= 0"),
+    (sp.csr_matrix(-np.ones((3, 3))), "finite number >= 0"), (np.ones((2, 2)), "less than the number"),
+    (np.full((3, 3), 1e308), "add up to more")], ids=str)
+def test_graphs_that_are_refused(data, message):
+    with pytest.raises(ValueError, match=message):
+        kiln.SpectralEmbedding(2, affinity="precomputed", **CPU).fit(data)
+    with pytest.raises(ValueError, match="'affinity' parameter"):
+        kiln.SpectralEmbedding(affinity="near", **CPU).fit(data)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e150, 1e300])
+def test_weights_of_any_size(size):
+    W = kneighbors_graph(DIGITS[:60], 5)
+    W = W + W.T
+    plain, sized = (kiln.SpectralEmbedding(2, affinity="precomputed", **CPU).fit(W * times)
+                    for times in (1.0, size))
+    np.testing.assert_allclose(sized.eigenvalues_, plain.eigenvalues_, atol=1e-13)
+    np.testing.assert_allclose(sized.embedding_ * np.sqrt(size), plain.embedding_, atol=1e-8)
 
 
 @pytest.mark.parametrize("far", [0.0, 1e6])

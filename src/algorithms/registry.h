@@ -69,7 +69,8 @@ double ki_tensor_value(const struct ki_tensor *tensor, int64_t i);
 /* The algorithms' rows, which registry.c lists. */
 #define KI_ALGORITHMS(X)                                                                                     \
     X(linreg)                                                                                                \
-    X(logreg) X(glm) X(svm) X(hits) X(pagerank) X(mds) X(als) X(sfa) X(lda) X(gap) X(kmeans) X(svd) X(pca)
+    X(logreg)                                                                                                \
+    X(glm) X(svm) X(hits) X(pagerank) X(mds) X(als) X(sfa) X(lda) X(gap) X(kmeans) X(svd) X(pca) X(spectral)
 #define KI_DECLARE(name) extern const struct ki_algorithm ki_algorithm_##name;
 KI_ALGORITHMS(KI_DECLARE)
 

@@ -196,6 +196,12 @@ static kiln_status pca(struct outcome *o, kiln_control control) {
     return keep_both(o, V, s, kiln_pca(NULL, s, V, many, &options, &o->report));
 }
 
+static kiln_status spectral(struct outcome *o, kiln_control control) {
+    kiln_matrix *V = room(ROWS, 3), *s = room(3, 1);
+    const kiln_svd_options options = {.control = control, .tolerance = 1e-13, .max_iterations = limit};
+    return keep_both(o, V, s, kiln_spectral(NULL, s, V, graph, &options, &o->report));
+}
+
 static kiln_status svd_centred(struct outcome *o, kiln_control control) {
     return svd_by(o, (kiln_svd_options){.control = control, .center = 1, .scale = 1});
 }
@@ -327,6 +333,7 @@ static const struct run {
             {"svd", svd},
             {"svd, centred", svd_centred},
             {"pca", pca},
+            {"spectral", spectral},
             {"linreg", linreg},
             {"linreg, blocks", linreg_blocks},
             {"logreg", logreg},

@@ -64,7 +64,8 @@ static void solve(struct found *f, kiln_matrix *X, int64_t k, kiln_svd_options o
     options.deviation = room(type, f->n, 1);
     options.variance = room(type, k, 1);
     f->report = (kiln_report){.size = sizeof f->report};
-    if (kiln_svd(U, s, V, X, &options, &f->report) != KILN_OK) fail_msg("%s", kiln_last_error()->message);
+    if ((options.graph ? kiln_spectral : kiln_svd)(U, s, V, X, &options, &f->report) != KILN_OK)
+        fail_msg("%s", kiln_last_error()->message);
     values_of(f->U, U), values_of(f->s, s), values_of(f->V, V);
     values_of(f->mean, options.mean), values_of(f->deviation, options.deviation);
     values_of(f->variance, options.variance);
@@ -358,6 +359,67 @@ static void one_huge_entry(void **state) {
     kiln_matrix_free(X);
 }
 
+/* A cycle, whose links lead both ways or one way, has the eigenvalues (1 + cos(2 pi j / n)) / 2, each but the
+ * first and the last twice; the degrees are 2 in the one case and 1 in the other, with weights of 3 three
+ * times that. */
+static void a_cycle_is_laid_out(kiln_type type, bool both, bool sparse) {
+    enum { N = 60, K = 6 };
+    static struct found f;
+    static double x[N * N];
+    static long double A[N * N];
+    const double rounding = rounding_of(type), turn = 2 * acos(-1.0) / N;
+    memset(x, 0, sizeof x);
+    memset(A, 0, sizeof A);
+    for (int i = 0; i < N; i++) {
+        const int next = (i + 1) % N;
+        x[i * N + next] = 3;
+        if (both) x[next * N + i] = 3;
+        A[i * N + next] = A[next * N + i] = 0.25L;
+        A[i * N + i] = 0.5L;
+    }
+    kiln_matrix *X = sparse ? sparse_of(type, N, N, x) : dense_matrix(type, N, N, x);
+    solve(&f, X, K, (kiln_svd_options){.graph = 1});
+    check("a cycle", &f, A, type);
+    for (int c = 0; c < K; c++)
+        assert_true(fabs(f.s[c] - (1 + cos(turn * ((c + 1) / 2))) / 2) <= 2 * rounding);
+    for (int i = 0; i < N; i++) assert_true(fabs(f.deviation[i] - sqrt(both ? 6 : 3)) <= rounding);
+    assert_true(kiln_report_figure(&f.report, "connected_components") == 1);
+    assert_true(kiln_report_figure(&f.report, "isolated") == 0);
+    kiln_report_free(&f.report);
+    kiln_matrix_free(X);
+}
+
+static void cycles_are_laid_out(void **state) {
+    (void)state;
+    for (int type = KILN_F32; type <= KILN_F64; type++)
+        for (int both = 0; both < 2; both++)
+            for (int sparse = 0; sparse < 2; sparse++) a_cycle_is_laid_out((kiln_type)type, both, sparse);
+}
+
+/* Two triangles, and two vertices without links, the first and the last: two eigenvalues of 1. */
+static void parts_are_counted(void **state) {
+    (void)state;
+    enum { N = 8, K = 8 };
+    static struct found f;
+    static const double wanted[K] = {1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25};
+    double x[N * N] = {0};
+    const char *name = NULL;
+    for (int a = 1; a < 7; a++)
+        for (int b = 1; b < 7; b++) x[a * N + b] = a != b && (a < 4) == (b < 4);
+    kiln_matrix *X = sparse_of(KILN_F64, N, N, x);
+    solve(&f, X, K, (kiln_svd_options){.graph = 1});
+    for (int c = 0; c < K; c++) assert_true(fabs(f.s[c] - wanted[c]) <= 1e-14);
+    assert_true(kiln_report_figure(&f.report, "connected_components") == 2);
+    assert_true(kiln_report_figure(&f.report, "isolated") == 2);
+    assert_true(f.deviation[0] == 1 && f.deviation[7] == 1);
+    assert_non_null(kiln_report_warning(&f.report, 0, &name, NULL));
+    assert_string_equal(name, "connected_components");
+    assert_non_null(kiln_report_warning(&f.report, 1, &name, NULL));
+    assert_string_equal(name, "isolated");
+    kiln_report_free(&f.report);
+    kiln_matrix_free(X);
+}
+
 /* ---- models ---- */
 
 struct made {
@@ -449,7 +511,65 @@ static void verification_sees_what_is_wrong(void **state) {
     free_made(&made);
 }
 
+/* A model of a graph whose links lead one way. */
+static void a_graph_is_verified(void **state) {
+    (void)state;
+    enum { N = 30, K = 3 };
+    uint64_t seed = 6;
+    double x[N * N], v[N * K];
+    kiln_model *model = NULL;
+    kiln_svd_verification found = {.size = sizeof found};
+    for (int e = 0; e < N * N; e++) x[e] = uniform(&seed) < 0.2 ? uniform(&seed) : 0;
+    kiln_matrix *X = sparse_of(KILN_F64, N, N, x), *V = room(KILN_F64, N, K), *s = room(KILN_F64, K, 1),
+                *deviation = room(KILN_F64, N, 1), *P = NULL;
+    const kiln_svd_options options = {.size = sizeof options, .graph = 1, .deviation = deviation};
+    assert_int_equal(kiln_spectral(NULL, s, V, X, &options, NULL), KILN_OK);
+    assert_int_equal(kiln_svd_model(&model, V, s, &options, NULL), KILN_OK);
+    assert_string_equal(kiln_model_text(model, "algorithm"), "spectral");
+    assert_int_equal(kiln_predict(&P, model, X), KILN_ERR_MODEL);
+    assert_int_equal(kiln_verify_svd(&found, V, s, X, &options), KILN_OK);
+    assert_true(found.values <= 1e-8 && found.residual <= 2e-8 && found.deviations <= 1e-14);
+    assert_true(found.orthogonality <= found.orthogonality_rounding && isnan(found.variance));
+    assert_int_equal(kiln_matrix_get(v, V), KILN_OK);
+    for (int i = 0; i < N; i++) v[i * K] += 1e-3 * v[i * K + 1];
+    assert_int_equal(kiln_matrix_set(V, v), KILN_OK);
+    assert_int_equal(kiln_verify_svd(&found, V, s, X, &options), KILN_OK);
+    assert_true(found.orthogonality > 1e-4 && found.residual > 1e-5);
+    kiln_matrix *const all[] = {X, V, s, deviation};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    kiln_model_free(model);
+}
+
 /* ---- what is refused, and how runs end ---- */
+
+static void what_is_refused_of_graphs(void **state) {
+    (void)state;
+    static const double weights[4][9] = {{0, 1, 0, 1, 0, -1, 0, 1, 0},
+                                         {0, 1, 0, 1, 0, NAN, 0, 1, 0},
+                                         {0, 1e308, 1e308, 1e308, 0, 1, 1e308, 1, 0},
+                                         {0, 1, 0, 1, 0, 1, 0, 1, 0}};
+    kiln_matrix *V = room(KILN_F64, 3, 1), *s = room(KILN_F64, 1, 1), *wide = room(KILN_F64, 2, 3);
+    kiln_svd_options options = {.size = sizeof options};
+    for (int i = 0; i < 4; i++)
+        for (int sparse = 0; sparse < 2; sparse++) {
+            kiln_matrix *X =
+                sparse ? sparse_of(KILN_F64, 3, 3, weights[i]) : dense_matrix(KILN_F64, 3, 3, weights[i]);
+            assert_int_equal(kiln_spectral(NULL, s, V, X, NULL, NULL), i < 3 ? KILN_ERR_DATA : KILN_OK);
+            kiln_matrix_free(X);
+        }
+    assert_int_equal(kiln_spectral(NULL, s, V, wide, &options, NULL), KILN_ERR_DATA);
+    kiln_matrix *X = dense_matrix(KILN_F64, 3, 3, weights[3]);
+    static const kiln_svd_options not_of_graphs[] = {{.center = 1}, {.scale = 1}, {.solver = KILN_SVD_GRAM}};
+    for (int i = 0; i < 3; i++) {
+        options = not_of_graphs[i];
+        options.size = sizeof options;
+        assert_int_equal(kiln_spectral(NULL, s, V, X, &options, NULL), KILN_ERR_ARGUMENT);
+    }
+    options = (kiln_svd_options){.size = sizeof options, .graph = 1};
+    assert_int_equal(kiln_svd(NULL, s, V, X, &options, NULL), KILN_ERR_ARGUMENT);
+    kiln_matrix *const all[] = {V, s, wide, X};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+}
 
 static void what_is_refused(void **state) {
     (void)state;
@@ -512,6 +632,10 @@ int main(void) {
                                        cmocka_unit_test(components_of_columns_far_away),
                                        cmocka_unit_test(equal_columns_vanish),
                                        cmocka_unit_test(one_huge_entry),
+                                       cmocka_unit_test(cycles_are_laid_out),
+                                       cmocka_unit_test(parts_are_counted),
+                                       cmocka_unit_test(a_graph_is_verified),
+                                       cmocka_unit_test(what_is_refused_of_graphs),
                                        cmocka_unit_test(a_model_gives_coordinates),
                                        cmocka_unit_test(verification_sees_what_is_wrong),
                                        cmocka_unit_test(what_is_refused),

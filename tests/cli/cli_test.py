@@ -27,7 +27,7 @@ SOURCES = os.path.join(ROOT, "src")
 # KILN_CACHE_DIR.
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "lda", "gap", "kmeans",
-         "svd", "pca",
+         "svd", "pca", "spectral",
          "predict", "evaluate", "statistics", "verify", "info", "recommend", "coefficients", "convert",
          "mmchain", "sddmm", "devices", "doctor",
          "explain", "tune", "completion", "man", "help", "version"]
@@ -857,7 +857,7 @@ class Machine(Case):
             error = as_json(*case, "--device", "cpu", code=code)["error"]
             self.assertEqual("--map" in error["hint"], code == 2)
         self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, pagerank, als, sfa, lda, gap, "
-                      "kmeans, svd, pca, predict, evaluate", error["hint"])
+                      "kmeans, svd, pca, spectral, predict, evaluate", error["hint"])
         data, targets = self.path("budget.npz"), self.path("budget.npy")  # which helps
         kiln("convert", FLIGHTS, data, "--target", "arr_delay", "--targets-to", targets)
         result = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "2M",

@@ -121,6 +121,7 @@ CASES = (
     ("sfa", "counts.mtx", "--seed", "1"),
     *(("svd", "two.svm", "-k", "6", "--solver", solver) for solver in ("krylov", "gram")),
     ("svd", "counts.mtx", "-k", "5", "--center", "--scale", "--seed", "1"),
+    ("spectral", "links.txt", "-k", "3", "--seed", "1"),
     *(("pca", "wide.csv", "-k", "4", "--solver", solver) for solver in ("krylov", "gram")),
     ("lda", "counts.mtx", "--topics", "5", "--seed", "1"),
     ("lda", "counts.mtx", "--topics", "5", "--learn-alpha"),

@@ -54,9 +54,7 @@ class Groups(unittest.TestCase):
         self.same("svm", table, "--target", "label", "-o", model, digits=7)
 
     def test_hits(self):
-        graph = self.path("graph.txt")
-        with open(graph, "w") as out:
-            out.writelines(f"{i % 50} {(i * i + 3) % 61}\n" for i in range(400))
+        graph = self.graph()
         one = as_json("hits", graph, "--top", 3, "--device", "cpu")
         for group in GROUPS:
             result = as_json("hits", graph, "--top", 3, "--device", group)
@@ -112,10 +110,19 @@ class Groups(unittest.TestCase):
             self.same(verb, self.points(), "-k", 2, *options, "-o", model, figure="squares")
             kiln("verify", model, self.points(), "--device", "cpu*3")
 
-    def test_pagerank(self):
+    def graph(self):
         graph = self.path("graph.txt")
         with open(graph, "w") as out:
             out.writelines(f"{i % 50} {(i * i + 3) % 61}\n" for i in range(400))
+        return graph
+
+    def test_vertices(self):
+        graph, model = self.graph(), self.path("e.kiln")
+        self.same("spectral", graph, "-k", 3, "-o", model, figure="squares")
+        kiln("verify", model, graph, "--device", "cpu*3")
+
+    def test_pagerank(self):
+        graph = self.graph()
         model, again = self.path("ranks.kiln"), self.path("again.kiln")
         for counted in ((), ("--unweighted",)):
             self.same("pagerank", graph, "--top", 3, *counted, figure="residual", digits=3)

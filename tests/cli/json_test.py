@@ -29,6 +29,7 @@ COMMANDS = [
     "sfa ratings.csv --factors 2",
     "svd docword.txt -k 2 -o s.kiln",
     "pca points.csv -k 2 --scale --coordinates rows.csv --vectors columns.csv --plot p.svg -o p.kiln",
+    "spectral links.edges -k 2 --coordinates vertices.csv --plot p.svg -o e.kiln",
     "gap docword.txt --topics 2",
     "lda docword.txt --topics 2 --test-fraction 0.2 -o l.kiln",
     "linreg table.csv --target y --ignore two,three,n,g -o y.kiln",

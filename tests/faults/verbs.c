@@ -286,6 +286,19 @@ static kiln_status run_svd(struct scene *s) {
     return take(s, P);
 }
 
+static kiln_status run_spectral(struct scene *s) {
+    kiln_matrix *X, *V, *sigma, *deviation;
+    CHECK(counts(s, &X, ROWS, ROWS));
+    CHECK(dense(s, &V, ROWS, 2, NULL));
+    CHECK(dense(s, &sigma, 2, 1, NULL));
+    CHECK(dense(s, &deviation, ROWS, 1, NULL));
+    const kiln_svd_options options = {.size = sizeof options, .graph = 1, .deviation = deviation};
+    CHECK(kiln_spectral(NULL, sigma, V, X, &options, &s->report));
+    CHECK(kiln_svd_model(&s->model, V, sigma, &options, &s->report));
+    CHECK(through_a_file(s));
+    return take(s, sigma);
+}
+
 /* ------------------------------------------------------------------------------------------- runs */
 
 typedef kiln_status run_of_verb(struct scene *s);
@@ -370,7 +383,9 @@ static void sweep(run_of_verb *run, const char *name) {
 }
 
 #define VERBS(X)                                                                                             \
-    X(linreg) X(logreg) X(glm) X(svm) X(kmeans) X(pagerank) X(hits) X(mds) X(als) X(sfa) X(gap) X(lda) X(svd)
+    X(linreg)                                                                                                \
+    X(logreg) X(glm) X(svm) X(kmeans) X(pagerank) X(hits) X(mds) X(als) X(sfa) X(gap) X(lda) X(svd)          \
+        X(spectral)
 #define TEST(name)                                                                                           \
     static void name##_without_memory(void **state) {                                                        \
         (void)state;                                                                                         \

@@ -31,6 +31,13 @@ static kiln_status svd_check(const struct ki_svd *s, const kiln_matrix *U, const
             TRY(ki_check_matrix(call, wanted[i].name, wanted[i].A, X, wanted[i].rows, wanted[i].cols));
     if (o->solver < 0 || o->solver > KILN_SVD_GRAM)
         TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_svd_options.solver is %d, but must be 1 or 2", (int)o->solver));
+    if (o->graph && (o->center || o->scale || o->solver == KILN_SVD_GRAM))
+        TRY(ki_fail(KILN_ERR_ARGUMENT,
+                    "%s: a graph's matrix is neither centred nor scaled, and has no Gram matrix", call));
+    if (o->graph && m != n)
+        TRY((ki_fail(KILN_ERR_DATA, "%s: X is %lld x %lld, but rows and columns must be the same vertices",
+                     call, (long long)m, (long long)n),
+             ki_hint("--format edges reads lines of two vertices")));
     if (o->solver == KILN_SVD_GRAM && m < n)
         TRY((ki_fail(KILN_ERR_UNSUPPORTED, "%s: the Gram matrix of X's columns is larger than X", call),
              ki_hint("kiln_svd_options.solver = krylov goes over X itself")));
@@ -200,8 +207,9 @@ static kiln_status give(struct ki_svd *s, kiln_matrix *U, kiln_matrix *sigma, ki
     TRY(give_vector(s->options.mean, s->means, s->n));
     TRY(give_vector(s->options.deviation, s->deviations, s->n));
     ki_report_figure(report, "orthogonality", s->orthogonality);
-    ki_report_figure(report, "variance", s->total);
+    if (!s->options.graph) ki_report_figure(report, "variance", s->total);
     ki_report_figure(report, "rank", rank);
+    if (s->options.graph) ki_svd_graph_tell(s);
     if (!fit)
         ki_report_warn(report, "range", "the same decomposition of X over its largest number",
                        "the squares of the singular values leave the range of %s: variances are not known",
@@ -235,14 +243,17 @@ done:
     return status;
 }
 
-static kiln_status call(const char *name, const struct ki_algorithm *algorithm, bool center, kiln_matrix *U,
+static kiln_status call(const char *name, const struct ki_algorithm *algorithm, kiln_matrix *U,
                         kiln_matrix *sigma, kiln_matrix *V, const kiln_matrix *X,
                         const kiln_svd_options *options, kiln_report *report) {
     kiln_status status;
     struct ki_svd s = {.run = {.unbounded = true}, .call = name, .X = X, .unit = 1, .before = INFINITY};
     TRY(ki_run_open(&s.run, algorithm, &s.options, options, KI_LAYOUT(kiln_svd_options), &s.options.control,
                     report));
-    s.options.center |= center;
+    s.options.center |= algorithm == &ki_algorithm_pca;
+    if (s.options.graph && algorithm != &ki_algorithm_spectral)
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: a graph (kiln_svd_options.graph) is for kiln_spectral", name));
+    s.options.graph = algorithm == &ki_algorithm_spectral;
     TRY(decompose(&s, algorithm, U, sigma, V, X));
 done:
     return ki_run_close(&s.run, status);
@@ -250,10 +261,15 @@ done:
 
 kiln_status kiln_svd(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                      const kiln_svd_options *options, kiln_report *report) {
-    return call("kiln_svd", &ki_algorithm_svd, false, U, s, V, X, options, report);
+    return call("kiln_svd", &ki_algorithm_svd, U, s, V, X, options, report);
 }
 
 kiln_status kiln_pca(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                      const kiln_svd_options *options, kiln_report *report) {
-    return call("kiln_pca", &ki_algorithm_pca, true, U, s, V, X, options, report);
+    return call("kiln_pca", &ki_algorithm_pca, U, s, V, X, options, report);
+}
+
+kiln_status kiln_spectral(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
+                          const kiln_svd_options *options, kiln_report *report) {
+    return call("kiln_spectral", &ki_algorithm_spectral, U, s, V, X, options, report);
 }

@@ -1,7 +1,8 @@
 /* The parts of kiln_svd, from below: products with A, orthonormal blocks, the search, the judgement.
  *
  * "Near" vectors belong to the smaller side of A, "far" ones to the other: B = A, or A^T where A is wide,
- * takes near vectors to far ones, and C = B^T B near ones to near ones. */
+ * takes near vectors to far ones, and C = B^T B near ones to near ones; of a graph, where A is symmetric and
+ * not negative, C = A. */
 #ifndef KI_SVD_H
 #define KI_SVD_H
 
@@ -37,6 +38,8 @@ struct ki_svd {
     bool exact;
     double unit; /* a power of two that A is multiplied by, so that squares stay in range */
     double *means, *deviations, total; /* the caller's; the sum of A's columns' variances */
+    bool one_way;                      /* a graph's X is not symmetric */
+    int64_t isolated;                  /* vertices without links */
 
     /* The search: orthonormal near vectors, those that are found in L, `known` others in V, whose columns are
      * 0 from there on, the block that is multiplied next, and H = V^T C V. V lies in panels of so many
@@ -79,6 +82,12 @@ kiln_status ki_svd_orthonormalise(struct ki_svd *s, struct ki_svd_room *room, ki
                                   kiln_matrix **spare, int64_t wanted, bool search);
 /* W loses what lies in L and V; its products with V's columns go to h, `known` rows of b, unless NULL. */
 kiln_status ki_svd_project(struct ki_svd *s, kiln_matrix *W, double *h);
+
+/* svd_graph.c: W = A Y of a graph, of room->count columns; its degrees, as deviations; what was found. */
+kiln_status ki_svd_graph_product(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *W,
+                                 const kiln_matrix *Y);
+kiln_status ki_svd_graph_measure(struct ki_svd *s);
+void ki_svd_graph_tell(struct ki_svd *s);
 
 /* svd_setup.c: all that the run needs besides options and X. */
 kiln_status ki_svd_set_up(struct ki_svd *s);

@@ -69,7 +69,8 @@ kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_
     kiln_matrix *total = NULL;
     double first = 0; /* NaN: variances are not known */
     TRY(KI_TAKE(kiln_svd_options, &o, options));
-    if (!model || !V || !s || (o.center && !o.mean) || (o.scale && !o.deviation))
+    const bool divided = o.scale || o.graph;
+    if (!model || !V || !s || (o.center && !o.mean) || (divided && !o.deviation))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
                        !model                ? "model is NULL"
                        : !V                  ? "V is NULL"
@@ -83,9 +84,9 @@ kiln_status kiln_svd_model(kiln_model **model, const kiln_matrix *V, const kiln_
     } tensors[] = {{"V", V},
                    {"s", s},
                    {"mean", o.center ? o.mean : NULL},
-                   {"deviation", o.scale ? o.deviation : NULL},
-                   {"variance", isnan(first) ? NULL : o.variance}};
-    TRY(kiln_model_create(&made, o.center ? "pca" : "svd"));
+                   {"deviation", divided ? o.deviation : NULL},
+                   {"variance", isnan(first) || o.graph ? NULL : o.variance}};
+    TRY(kiln_model_create(&made, o.graph ? "spectral" : o.center ? "pca" : "svd"));
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
         if (tensors[i].A) TRY(kiln_model_set_tensor(made, tensors[i].name, tensors[i].A));
     const double variance = report ? kiln_report_figure(report, "variance") : NAN;
@@ -118,6 +119,13 @@ static const kiln_option options_table[] = {
 };
 enum { OPTIONS = sizeof options_table / sizeof *options_table };
 
+static const kiln_option graph_options[] = {
+    KI_OPTION_SEED(kiln_svd_options),
+    KI_OPTION(kiln_svd_options, tolerance, REAL, 1e-8, 1e-5, 0, INFINITY, NULL,
+              "Stop when for each eigenvector |A v - s v| is at most this, A = (1 + D^-1/2 S D^-1/2) / 2."),
+    KI_OPTION_ITERATIONS(kiln_svd_options, 1000, ""),
+};
+
 #define ROW(title, count)                                                                                    \
     .shown = {title,                                                                                         \
               .options = options_table,                                                                      \
@@ -134,3 +142,13 @@ enum { OPTIONS = sizeof options_table / sizeof *options_table };
 #define PCA_TITLE "pca", "Find principal components"
 const struct ki_algorithm ki_algorithm_svd = {ROW(SVD_TITLE, OPTIONS)};
 const struct ki_algorithm ki_algorithm_pca = {ROW(PCA_TITLE, OPTIONS - 1)};
+const struct ki_algorithm ki_algorithm_spectral = {
+    .shown = {"spectral", "Lay out the vertices of a graph by eigenvectors of its Laplacian",
+              KI_OPTIONS(graph_options, kiln_svd_options), .components = 2},
+    .given = offsetof(kiln_svd_options, given),
+    .tensors = {{"V", 'n', 'k', false, false, false},
+                {"s", 'k', '1', false, false, false},
+                {"deviation", 'n', '1', false, false, false}},
+    .check = check,
+    .instead = "the embedding is of the vertices that it was made of",
+    .passes = {20, 8, false}};

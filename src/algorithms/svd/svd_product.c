@@ -62,11 +62,13 @@ done:
 
 kiln_status ki_svd_forward(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *far,
                            const kiln_matrix *near) {
+    if (s->options.graph) return ki_svd_graph_product(s, room, far, near);
     return (s->wide ? from_rows : from_columns)(s, room, far, near);
 }
 
 kiln_status ki_svd_back(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *near,
                         const kiln_matrix *far) {
+    if (s->options.graph) return ki_svd_graph_product(s, room, near, far);
     return (s->wide ? from_columns : from_rows)(s, room, near, far);
 }
 
@@ -77,6 +79,7 @@ kiln_status ki_svd_square(struct ki_svd *s, kiln_matrix *W, const kiln_matrix *V
     const kiln_matrix *Z;
     kiln_status status;
     if (s->G && !s->exact) return kiln_multiply(W, 1, KILN_PLAIN, s->G, V, 0, NULL);
+    if (s->options.graph) return ki_svd_graph_product(s, room, W, V);
     s->run.report.passes++;
     if (s->wide || s->between) {
         kiln_matrix *const far = s->wide ? room->columns : s->between;

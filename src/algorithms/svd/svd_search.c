@@ -225,11 +225,16 @@ static double rounding_of(const struct ki_svd *s) {
     return units * (s->locked > 0 ? s->s[0] : sqrt(fmax(s->theta[0], 0)));
 }
 
+/* Returns the square of A's value, from C's. */
+static double square_of(const struct ki_svd *s, double value) {
+    return s->options.graph ? value * value : value;
+}
+
 struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
     const int64_t wanted = ki_min(s->k - s->locked, s->near - s->locked), size = size_of(s);
     struct ki_svd_outlook look = {.settled = size >= wanted, .estimate = INFINITY};
     if (!look.settled) { /* all of V's values are wanted */
-        for (int64_t c = 0; c < size; c++) look.squares += s->H[c * (s->most + 1)];
+        for (int64_t c = 0; c < size; c++) look.squares += square_of(s, s->H[c * (s->most + 1)]);
         return look;
     }
     find_rest(s);
@@ -242,7 +247,7 @@ struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
     for (int64_t c = 0; c < wanted; c++) {
         const double own = sqrt(fmax(s->theta[c], 0)) * first;
         const double part = s->rest[c] == 0 ? 0 : own > 0 ? s->rest[c] / own : INFINITY;
-        look.squares += fmax(s->theta[c], 0);
+        look.squares += square_of(s, fmax(s->theta[c], 0));
         look.estimate = fmax(look.estimate, part);
         if (part > s->run.tolerance / 2 && s->rest[c] > rounding) lacks = true;
         if (part > s->run.tolerance / 2 && s->rest[c] <= rounding) held = true;

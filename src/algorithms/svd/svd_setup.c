@@ -16,7 +16,7 @@ static bool gram_is_cheaper(const struct ki_svd *s) {
 }
 
 static bool may_take_gram(const struct ki_svd *s) {
-    return s->options.solver != KILN_SVD_KRYLOV && !s->wide;
+    return s->options.solver != KILN_SVD_KRYLOV && !s->wide && !s->options.graph;
 }
 
 static bool gram_has_room(const struct ki_svd *s) {
@@ -140,7 +140,7 @@ done:
 static kiln_status find_inverse(struct ki_svd *s) {
     kiln_status status = KILN_OK;
     struct ki_arena own = {0};
-    if (s->unit == 1 && !s->options.scale) return KILN_OK;
+    if (s->unit == 1 && !s->options.scale && !s->options.graph) return KILN_OK;
     double *const values = ki_arena_doubles(&own, s->n);
     if (!s->inverse) s->inverse = ki_run_model(&s->run, s->n, 1);
     TRY(own.status);
@@ -185,7 +185,7 @@ static kiln_status find_total(struct ki_svd *s) {
     struct ki_arena own = {0};
     struct ki_columns columns = {0};
     struct ki_moments asked = {0};
-    if (s->options.center || s->options.scale) return KILN_OK;
+    if (s->options.center || s->options.scale || s->options.graph) return KILN_OK;
     kiln_status status = ki_columns_measure(&columns, &asked, &own, s->X, s->ones, (double)s->m);
     s->run.report.passes += asked.passes;
     if (status == KILN_OK) {
@@ -232,7 +232,7 @@ done:
 /* On a GPU a product with many columns reads X once, where a pass that multiplies both ways takes a few of
  * them at a time; but it reads X twice, which is too dear where X has to be moved. */
 static kiln_status find_way(struct ki_svd *s) {
-    if (s->on_cpu || s->G || ki_gram_streams(s->X)) return KILN_OK;
+    if (s->on_cpu || s->G || s->options.graph || ki_gram_streams(s->X)) return KILN_OK;
     s->between = ki_run_model(&s->run, s->far, s->b);
     return s->run.arena.status;
 }
@@ -244,7 +244,7 @@ kiln_status ki_svd_set_up(struct ki_svd *s) {
     s->on_cpu = strncmp(info.name, "cpu", 3) == 0;
     find_sizes(s);
     TRY(make_rooms(s));
-    TRY(measure(s));
+    TRY((s->options.graph ? ki_svd_graph_measure : measure)(s));
     TRY(find_inverse(s));
     TRY(find_unit(s));
     TRY(find_inverse(s));

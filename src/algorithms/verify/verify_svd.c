@@ -11,6 +11,7 @@ struct claimed {
     double *V, *s;
     long double *mean, *deviation, *largest; /* of each column */
     long double *w, *z, *y;                  /* m, n and n */
+    bool graph;
     kiln_type type;
 };
 
@@ -72,9 +73,40 @@ static void measure(struct claimed *c, bool center, bool scale, double *total) {
     *total *= (double)m / (double)(m > 1 ? m - 1 : 1);
 }
 
+/* deviation = sqrt(D), 1 where D is 0: half of each weight is its row's, half its column's. */
+static void measure_graph(struct claimed *c) {
+    const int64_t n = c->X.cols;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t e = 0; e < ki_row_size(&c->X, i); e++) {
+            const long double half = (long double)ki_row_values(&c->X, i)[e] / 2;
+            c->deviation[i] += half;
+            c->deviation[ki_row_column(&c->X, i, e)] += half;
+        }
+    for (int64_t j = 0; j < n; j++) c->deviation[j] = c->deviation[j] > 0 ? sqrtl(c->deviation[j]) : 1;
+}
+
+/* to = (1 + D^-1/2 S D^-1/2) v / 2 */
+static void multiply_graph(struct claimed *c, long double *to, const long double *v) {
+    const int64_t n = c->X.cols;
+    for (int64_t i = 0; i < n; i++) to[i] = v[i] / 2;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t e = 0; e < ki_row_size(&c->X, i); e++) {
+            const int64_t j = ki_row_column(&c->X, i, e);
+            const long double part =
+                (long double)ki_row_values(&c->X, i)[e] / c->deviation[i] / c->deviation[j] / 4;
+            to[i] += part * v[j];
+            to[j] += part * v[i];
+        }
+}
+
 /* w = A v; z = A^T w. */
 static void multiply(struct claimed *c, const long double *v) {
     const int64_t n = c->X.cols;
+    if (c->graph) {
+        multiply_graph(c, c->w, v);
+        multiply_graph(c, c->z, c->w);
+        return;
+    }
     long double shift = 0, sum = 0;
     for (int64_t j = 0; j < n; j++) {
         shift += c->mean[j] / c->deviation[j] * v[j];
@@ -216,9 +248,15 @@ kiln_status kiln_verify_svd(kiln_svd_verification *result, const kiln_matrix *V,
     TRY(ki_check_matrix(call, "V", V, X, kiln_matrix_cols(X), c.k));
     TRY(ki_check_matrix(call, "s", s, X, c.k, 1));
     TRY(load(&c, V, s, X));
-    measure(&c, o.center, o.scale, &made.variance);
+    c.graph = o.graph;
+    if (o.graph && c.X.rows != c.X.cols) TRY(ki_fail(KILN_ERR_DATA, "%s: a graph's X must be square", call));
+    made.variance = NAN;
+    if (o.graph)
+        measure_graph(&c);
+    else
+        measure(&c, o.center, o.scale, &made.variance);
     TRY(compare(&made.means, o.center ? o.mean : NULL, c.mean, &c));
-    TRY(compare(&made.deviations, o.scale ? o.deviation : NULL, c.deviation, &c));
+    TRY(compare(&made.deviations, o.scale || o.graph ? o.deviation : NULL, c.deviation, &c));
     look_at(&made, &c);
     made.orthogonality_rounding =
         (double)c.k * (ki_units(c.X.rows, c.type) + ki_units(c.X.cols, c.type) + ki_units(8, c.type));
