@@ -2,9 +2,9 @@
 """Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the
 seams, no function that nobody calls or that only its own file does, no file too long to read, no line too
 wide, no folder of too many files, no comment that begins as a fragment; that the files which
-docs/architecture.md and docs/passes.md name exist, and the tests that tests/guards.md names; that no merge
-left its marks; that files which name the version name this one; and that the README beside results and
-studies lists each of them once.
+docs/architecture.md, docs/passes.md and comments name exist, and the tests that tests/guards.md names; that
+no merge left its marks; that files which name the version name this one; and that the README beside results
+and studies lists each of them once.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -191,7 +191,7 @@ SOURCES = ("src", "include", "cli", "plugins", "examples", "tests", "bench", "py
 # late. These two are gone from some rooms.
 FRAGMENT = re.compile(r'(?:/\*+<? *|"""|(?:^|  ) *# )(Of|How|So|That)\b')
 LATE_SUBJECT = re.compile(r"/\*+<? *(What|Where)\b")
-EARLY_SUBJECTS = ("src/algorithms/", "src/io/", "cli/")
+EARLY_SUBJECTS = ("src/algorithms/", "src/choose/", "src/io/", "src/metrics/", "src/ops/", "cli/")
 
 
 def check_words():
@@ -226,6 +226,32 @@ def check_page(page):
             if "NAME" not in named and not any((ROOT / base / named).exists()
                                                for base in (".", "src", "include")):
                 yield f"{page}:{number}: there is no {named}"
+
+
+# A file in the words of a comment: not a member, as s.h of an expression, and none of another project's.
+NAMED = re.compile(r"(?<![\w/<.>*-])((?:[a-z]\w*/)*[a-z]\w{2,}\.(?:c|h|cl|cpu\.h))\b(?![(\w])")
+OF_OTHERS = ("cuda.h", "nvrtc.h", "nccl.h", "mpi.h", "zlib.h", "dialect/part.h")
+
+
+def check_named():
+    """Files that comments name exist: a path from the root, from a room, from the file's own folder or from
+    the one above, a bare name anywhere."""
+    tree = {str(path.relative_to(ROOT)) for folder in SOURCES for path in (ROOT / folder).rglob("*")}
+    bare = {name.rsplit("/", 1)[-1] for name in tree}
+    for name in sorted(tree):
+        if not name.endswith((".c", ".h", ".cl")):
+            continue
+        text, folder = (ROOT / name).read_text(), name.rsplit("/", 1)[0]
+        for comment in re.finditer(r"/\*.*?\*/", text, re.S):
+            for found in NAMED.finditer(comment[0]):
+                file = found[1]
+                bases = ["", "src/", "include/", f"{folder}/", f"{folder}/../"]
+                bases += ["tests/"] if name.startswith("tests/") else []
+                there = (file in bare if "/" not in file
+                         else any((ROOT / (base + file)).exists() for base in bases))
+                if not there and file not in OF_OTHERS:
+                    line = text.count("\n", 0, comment.start() + found.start()) + 1
+                    yield f"{name}:{line}: there is no {file}"
 
 
 def check_guards():
@@ -300,6 +326,7 @@ def main():
     problems += check_used()
     problems += check_width()
     problems += check_words()
+    problems += check_named()
     problems += check_folders()
     problems += check_guards()
     problems += check_merges()

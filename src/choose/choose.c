@@ -243,7 +243,7 @@ static kiln_status decide(struct choice *choice) {
     measure_host(choice);
     TRY(ask_for_host(choice));
     if (settled(choice)) return KILN_OK;
-    /* What was recalled may be of another GPU or driver by now: once open, what counts is what is there. */
+    /* A recalled figure may be of another GPU or driver by now: once open, what counts is what is there. */
     if (choice->options.thorough || !choice->gpu.known || gpu_wins(choice)) TRY(look_at_gpu(choice));
 done:
     return status;

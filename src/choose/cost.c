@@ -46,7 +46,7 @@ kiln_status ki_work_check(kiln_work *full, const kiln_work *work) {
     if (entries == INT64_MAX && made.format == KILN_DENSE)
         return ki_fail(KILN_ERR_ARGUMENT, "shape %lld x %lld is too large", (long long)made.rows,
                        (long long)made.cols);
-    /* What plans count, bytes of all columns of y and more, must stay a number of 64 bits. */
+    /* The counts of plans, bytes of all columns of y and more, must stay numbers of 64 bits. */
     if (!ki_mul3(made.rows, 64, made.k, &entries_of_y) || !ki_mul3(made.nnz, 64, made.k, &entries_of_y))
         return ki_fail(KILN_ERR_ARGUMENT, "%lld rows with %lld entries and %lld columns of y are too many",
                        (long long)made.rows, (long long)made.nnz, (long long)made.k);

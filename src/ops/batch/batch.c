@@ -117,7 +117,7 @@ done:
     return status;
 }
 
-/* What is freed leaves the batch empty. */
+/* The batch is empty once it is freed. */
 static void clear(kiln_batch *batch) {
     ki_free(batch->offsets);
     ki_free(batch->pieces.piece);

@@ -88,7 +88,7 @@ static int32_t slot_of(const kiln_ranks *on, int64_t number) {
     return (int32_t)(number == KI_RANKS_BEGIN ? number : number % (on->S->rows - RANKS_ROWS));
 }
 
-/* What the groups have left becomes the new state, or a row of sums where other members have more. */
+/* The sums that the groups have left become the new state, or a row of sums where other members have more. */
 static kiln_status leave_sums(const struct step *step, int64_t number) {
     const kiln_ranks *on = &step->ranks->on;
     kiln_matrix *sums = step->ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];

@@ -382,7 +382,7 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
     if (sums) TRY(ki_assign_add_up(&s, &how));
     if (of->bounds) of->bounds->fresh = false;
 done:
-    /* What a pass that failed has left behind is of no use to the next. */
+    /* A pass that failed has left nothing behind that is of use to the next. */
     if (of->bounds) of->bounds->known = status == KILN_OK;
     drop(&s);
     return status;

@@ -46,7 +46,7 @@ struct layout {
     int64_t columns, rows, partial; /* bytes */
 };
 
-/* What follows lies where any device lets a piece of a buffer begin. */
+/* The next piece lies where any device lets a piece of a buffer begin. */
 static int64_t aligned(int64_t bytes) {
     return ki_ceil_div(bytes, 512) * 512;
 }

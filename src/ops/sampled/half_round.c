@@ -35,7 +35,7 @@ static uint32_t bits_of(float x) {
     return bits;
 }
 
-/* Where the digits that go are cut off, one less than half of the last that stays is added, and one more if
+/* Before the digits that go are cut off, one less than half of the last that stays is added, and one more if
  * that is odd. Below the smallest normal number of f16 the processor rounds, in the sum with a number whose
  * last digit is the last of f16's. */
 uint16_t ki_half_of_float(float x, kiln_half_type type) {

@@ -165,8 +165,8 @@ static kiln_status run_single(const void *of) {
                                              .run = run_there});
 }
 
-/* What is written into S itself is written by the first member, as the others' slices of S are what it was;
- * or by all, where S is nowhere whole. */
+/* The first member writes into S itself, as the others' slices of S are what it was; or all do, where S is
+ * nowhere whole. */
 static kiln_status run(const struct ki_sampled *sampled) {
     const kiln_matrix *S = sampled->S;
     if (!ki_is_split(S) || (sampled->P == S && !S->here)) return run_single(sampled);

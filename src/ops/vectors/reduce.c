@@ -102,7 +102,7 @@ static const struct ki_rules table = {.bytes = sizeof(struct reduction),
                                       .count = sizeof rules / sizeof *rules,
                                       .rule = rules};
 
-/* What adds up are squares, not their root. */
+/* Squares add up, not their root. */
 static kiln_status reduce_part(const void *part) {
     const struct reduction *of = part;
     const int64_t k = of->X->cols;
@@ -112,7 +112,7 @@ static kiln_status reduce_part(const void *part) {
     return status;
 }
 
-/* What is no number stays. */
+/* NaN stays NaN. */
 static void take_largest(double *largest, const double *each, int64_t members, int64_t k) {
     for (int64_t i = 0; i < members * k; i++)
         if (i < k || (!(each[i] <= largest[i % k]) && largest[i % k] == largest[i % k]))
