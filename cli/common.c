@@ -218,9 +218,11 @@ void run_put_shape(struct result *result, const kiln_matrix *X) {
     PUT(result, "nnz", COUNT(kiln_matrix_nnz(X)));
 }
 
-/* A budget is about a device's memory, on the CPU about the whole process. */
+/* A budget is about a device's memory, on the CPU about the whole process. A list lies on another device than
+ * the CPU. */
 static bool bounds_process(const struct run *run) {
-    return strncmp(run->device_info.name, "cpu", 3) == 0;
+    const char *name = run->device_info.name;
+    return strncmp(name, "cpu", 3) == 0 && !strchr(name, ',');
 }
 
 /* The most that was held of what the budget is about, of which a 20th more is allowed. What a run tells in

@@ -42,8 +42,8 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
     "\"COLUMN missing\" to that. Missing text is a level of its own, or an error where error is given."
 #define OF_DEVICE                                                                                            \
     "auto (where the work is expected to end first; says which), cpu, cuda, cuda:1, opencl, or device D "    \
-    "of platform P as opencl:P.D. Several, which share the rows: cuda:all or cuda:0,1. Only auto falls "     \
-    "back."
+    "of platform P as opencl:P.D. Several, which share the rows: cuda:all, cuda:0,1 or cpu,cuda:0. Only "    \
+    "auto falls back."
 #define OF_TYPE "Numbers of 32 or 64 bits. f32 halves memory and time, f64 gives twice the digits."
 #define AS_NAMED ", as its name says: SVG, or PNG in .png. - is standard output."
 #define BY_METRIC "The metric by which --cv and a path choose; auc is for two classes."

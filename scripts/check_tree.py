@@ -71,6 +71,7 @@ EXCEPTIONS = {
 }
 # Room -> rooms whose functions it may call besides those that it may include from, by their public names.
 MAY_CALL = {
+    "src/pass": ["choose"],  # X is cut among unlike devices by their figures
     "src/processes": ["ops"],  # each process runs operations
     "src/choose": ["ops"],  # rates are measured by running operations
     "src/algorithms": ["core", "ops", "derived", "choose", "io"],

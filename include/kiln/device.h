@@ -29,16 +29,16 @@ typedef struct kiln_device_options {
 
 /* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
  * options->message; "cpu"; "cuda" or "cuda:1"; "opencl" or "opencl:P.D" (platform P, device D).
- * A group of devices: "cuda:all", "cuda:0,1", or, for tests, "cpu*3": one device in three parts. Matrices lie
- * on its first member, but that rows of a vector stay on the member that wrote them until the whole is
- * wanted; a sparse or dense X whose values come from outside is split by rows, with as many entries for each
- * member, by the first of mmchain, multiply, gram, gram_diagonal, losses, cg_pass, assign,
- * sddmm, sddmm_multiply, factor_solve, and batch_reduce and batch_scale of its rows over it; a graph by
- * columns by ranks_step, and by rows with as many pairs by guttman_step dissimilarities, its distances too.
- * These run on all members. On GPUs such an X stays in host memory as well, a graph's slices twice. Other
- * operations run on the first member, tuning refuses a group. A budget is each
- * member's, threads are shared, and info's memory and threads and the statistics are sums, but for times: the
- * members' longest, as they pass side by side. Deterministic: for the same number of members.
+ * A group of devices: "cuda:all", "cuda:0,1", "cpu,cuda:0", for tests "cpu*3"; "cpu@1,cuda:0@9" gives shares.
+ * Matrices lie on its first member that is no CPU, if there is one; rows of a vector stay on who wrote them
+ * until the whole is wanted. An X whose values come from outside is split by rows, with as many entries each,
+ * or by shares, which unlike members have by their speeds in a pass, measured once, and their budgets, by the
+ * first of mmchain, multiply, gram, gram_diagonal, losses, cg_pass, assign, sddmm, sddmm_multiply,
+ * factor_solve, batch_reduce and batch_scale of its rows; a graph by columns by ranks_step, dissimilarities
+ * by pairs by guttman_step. All members run these, the first runs all else, tuning refuses a group. But on
+ * CPUs alone X stays in host memory, too, a graph's slices twice. A budget is each member's, threads are
+ * shared, info's memory and threads and the statistics are sums, but for times, which pass side by side: the
+ * longest. Deterministic: for the same members and shares.
  * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it.
  * After a fork the child may open the CPU, and use CPU devices on which no call was under way. GPU devices of
  * its parent are KILN_ERR_DEVICE_LOST to it, and a driver that the parent has asked for anything is

@@ -105,7 +105,7 @@ class _Turn:
 
 class Device:
     """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0"; or several
-    GPUs that share passes over X, "cuda:all", "cuda:0,1" (docs/groups.md).
+    devices that share passes over X, "cuda:all", "cuda:0,1", "cpu,cuda:0" (docs/groups.md).
 
     memory is a budget in bytes; deterministic asks for the same bits from run to run. strict: a fit ends
     in OutOfMemoryError, and the model is fitted, where more than 5 % over the budget was held: by the
@@ -134,6 +134,8 @@ class Device:
         self.name, self.description = text(info.name), text(info.description)
         self.is_gpu, self.threads, self.memory = bool(info.is_gpu), int(info.threads), int(info.memory)
         self.has_f64 = bool(info.has_f64)
+        # a list lies on another device than the CPU
+        self._on_cpu = self.name.startswith("cpu") and "," not in self.name
 
     def __copy__(self) -> Device:
         return self
@@ -176,7 +178,7 @@ class Device:
         if not self._strict:
             return
         held = self.statistics()["memory_peak"]
-        if self.name.startswith("cpu"):
+        if self._on_cpu:
             now, most = _process_memory()
             held = max(held, (most if most > self._mark else now) - self._begun)
         if held > self.memory + self.memory // 20:

@@ -13,7 +13,7 @@ from ._library import ffi, lib, struct
 def measured_on(where: Device) -> Device:
     """Where targets and weights are to lie for predictors of this device: beside them if it knows doubles,
     else on the CPU."""
-    return where if where.has_f64 and not where.name.startswith("cpu") else device("cpu")
+    return where if where.has_f64 and not where._on_cpu else device("cpu")
 
 
 def _operand(values: Any, where: Device) -> Matrix | None:

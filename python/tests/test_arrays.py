@@ -132,9 +132,9 @@ def test_a_matrix_serves_many_fits():
                                kiln.Ridge(1.0).fit(X, y).predict(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["cpu*2", "opencl"])
+@pytest.mark.parametrize("name", ["cpu*2", "opencl", "cpu@2,opencl:0.0@1"])
 def test_a_matrix_on_a_group_or_a_device_of_its_own(name):
-    if name == "opencl" and not any(row["name"].startswith("opencl") and row["usable"]
+    if "opencl" in name and not any(row["name"].startswith("opencl") and row["usable"]
                                     for row in kiln.devices()):
         pytest.skip("needs an OpenCL device")
     rng = np.random.default_rng(0)

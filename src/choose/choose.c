@@ -115,6 +115,7 @@ static kiln_status recall_gpu(struct choice *choice) {
     if (parse_gpu(gpu, text, size)) {
         ki_figures_owner(owner, &gpu->info);
         status = ki_figures_recall(&gpu->measured, &gpu->figures, host, owner, &choice->work);
+        gpu->measured = gpu->measured && gpu->figures.start > 0;
         gpu->known = gpu->measured && (gpu->figures.process > 0 || !choice->options.process);
         if (host->options.memory > 0) gpu->budget = (double)host->options.memory;
     } else {

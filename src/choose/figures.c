@@ -17,7 +17,7 @@
 /* A figure is needed by some work, as one for all or as one for f32 and one for f64, and is measured on some
  * devices. */
 enum { DENSE = 1, SPARSE = 2, TRIAL = 4, ALL = 7 };
-enum which { EVERY, GPU, TOLD /* none: somebody tells it, or nobody */ };
+enum which { EVERY, GPU, TOLD /* none: somebody tells it, or has seen it, or nobody */ };
 
 struct figure {
     const char *name;
@@ -28,7 +28,7 @@ struct figure {
 #define AT(field) offsetof(struct ki_figures, field)
 static const struct figure figures_kept[] = {
     {"process", AT(process), ALL, TOLD},
-    {"start", AT(start), ALL, GPU},
+    {"start", AT(start), ALL, TOLD},
     {"up", AT(up), ALL, GPU},
     {"down", AT(down), ALL, GPU},
     {"bandwidth", AT(read), ALL, EVERY},
@@ -102,7 +102,7 @@ static kiln_status keep(kiln_device *device, const struct ki_figures *figures, c
     for (int i = 0; i < KEPT && status == KILN_OK; i++) {
         const double value = *(const double *)((const char *)figures + figures_kept[i].offset);
         if (!needed(&figures_kept[i], work, ki_on_cpu(device)) || value == 0) continue;
-        if (figures_kept[i].of == TOLD) continue; /* kept when it was told */
+        if (figures_kept[i].of == TOLD) continue; /* kept when it was told or seen */
         figure_name(name, &figures_kept[i], work, owner);
         status = ki_cache_profile_put(device, name, value);
     }

@@ -6,8 +6,9 @@
 #include "core/kernels/cache.h"
 
 /* Figures that a pass of this work needs, from the profile. *found = false if one is not there: then they are
- * as they were, but for `process`, which is there whenever it has been told. `device` gives the cache folder
- * and may be another than the owner, which need not be open. */
+ * as they were, but for `process`, which is there whenever it has been told; `start` is 0 where nobody has
+ * opened the device for a choice (ki_figures_keep_start). `device` gives the cache folder and may be another
+ * than the owner, which need not be open. */
 kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_device *device, const char *owner,
                               const kiln_work *work);
 /* The same for an open device, measuring what is missing, but for `start` and `process`. *told as below. */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/group.h"
+#include "core/group/group.h"
 #include "core/kernels/kernels.h"
 #include "core/processes.h"
 #include "core/seams.h"
@@ -220,8 +220,8 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
             i++;
         if (i == BACKENDS) {
             ki_fail(KILN_ERR_ARGUMENT, "unknown device '%s'", name);
-            return ki_hint("auto, cpu, cuda, cuda:1, cuda:0,1, cuda:all, opencl or opencl:0.0; 'kiln "
-                           "devices' lists what there is");
+            return ki_hint("auto, cpu, cuda, cuda:1, cuda:0,1, cuda:all, opencl, opencl:0.0 or "
+                           "cpu,cuda:0; 'kiln devices' lists what there is");
         }
         status = open_on(&opened, backends[i], name[length] ? name + length + 1 : "", &own);
     }

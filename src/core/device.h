@@ -33,7 +33,7 @@ struct kiln_device {
     struct ki_kernel *kernels; /* list of what was built or loaded */
     struct ki_cache *cache;    /* disk cache of built kernels; NULL until first use */
     kiln_device_options options;
-    struct ki_group *group; /* of which this is the first member (core/group.h); NULL = a device by itself */
+    struct ki_group *group; /* of which this is the first member (core/group/); NULL = a device by itself */
     struct ki_processes *processes; /* that share operations with this one (core/processes.h); NULL = none */
 };
 

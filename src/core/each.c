@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/file.h"
-#include "core/group.h"
+#include "core/group/group.h"
 #include "core/home.h"
 #include "core/narrow/narrow.h"
 #include "core/matrix.h"

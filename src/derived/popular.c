@@ -2,7 +2,7 @@
  * which lie together in the order of the ranks. X's own numbers stay, for whoever else reads X, at the price
  * of 4 bytes an entry: a third of an X in f64, half of one in f32. */
 #include "core/arguments.h"
-#include "core/group.h"
+#include "core/group/group.h"
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"

@@ -4,7 +4,7 @@
 #include "pass/rows.h"
 
 #include "bodies/bodies.h"
-#include "core/group.h"
+#include "core/group/group.h"
 #include "core/narrow/narrow.h"
 #include "core/processes.h"
 #include "pass/combine.h"
@@ -78,7 +78,7 @@ kiln_status ki_check_single(const char *call, const kiln_device *device) {
         return ki_fail(KILN_ERR_UNSUPPORTED, "%s: this operation cannot be split over processes", call);
     ki_fail(KILN_ERR_UNSUPPORTED, "%s: %s is a group of devices, over which this operation cannot be split",
             call, device->info.name);
-    return ki_hint("--device %s: one of them", device->group->name);
+    return ki_hint("--device %s: one of them", device->group->own.name);
 }
 
 kiln_status ki_check_columns(const char *call, const char *name, int64_t k) {

@@ -9,7 +9,7 @@
  * same number of members gives the same bits. GATHER, MEMBER and OWN: a copy of all of it; an operation of
  * several rounds keeps its members' parts where they are until the last, and exchanges no more than what
  * others read. group_operands.c makes all that. Each member sends its results as soon as it has them, while
- * others compute; large sums and copies to many go by the backend's collectives (core/group.h). */
+ * others compute; large sums and copies to many go by the backend's collectives (core/group/group.h). */
 #include "pass/group.h"
 #include "core/home.h"
 
@@ -95,8 +95,9 @@ static void run_part(void *of, int i) {
 /* Returns whether the members' work is queued and not waited for: X is there, and nothing goes to host
  * memory. Then one thread has queued it all before others would be awake. */
 static bool only_queues(const struct ki_pass *pass) {
-    bool queues = pass->device->backend->copy && !pass->shared->sums;
-    for (int i = 0; queues && i < pass->split->count; i++) queues = ki_matrix_resident(pass->split->X[i]);
+    bool queues = !pass->shared->sums;
+    for (int i = 0; queues && i < pass->split->count; i++)
+        queues = pass->parts[i].device->backend->copy && ki_matrix_resident(pass->split->X[i]);
     return queues;
 }
 

@@ -2,7 +2,7 @@
 #ifndef KI_PASS_GROUP_H
 #define KI_PASS_GROUP_H
 
-#include "core/group.h"
+#include "core/group/group.h"
 #include "pass/chain.h"
 #include "pass/roles.h"
 
@@ -20,6 +20,19 @@ enum ki_split_by { KI_BY_ROWS, KI_BY_PAIRS, KI_BY_COLUMNS, KI_AS_IT_LIES };
 /* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a
  * file. */
 kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enum ki_split_by cut);
+
+/* Says how much of X the members before each one have, from 0 to 1 (split_shares.c). */
+struct ki_shares {
+    int count;
+    bool even;
+    double until[KI_MEMBERS + 1];
+};
+void ki_shares_of(struct ki_shares *shares, const kiln_matrix *X);
+/* What of so many, rows or entries, lies before member i's. */
+int64_t ki_shares_begin(const struct ki_shares *shares, int64_t all, int i);
+/* Seconds that a pass over X would take the member alone, from its figures, which are measured where the
+ * machine's profile has none (choose/members.c). */
+kiln_status ki_member_seconds(double *seconds, const kiln_matrix *X, int member);
 
 /* The row of n before which that share of all pairs (i, j), j > i, lies, each one row i's. Whole tiles of
  * rows, if there are many. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/codes/codes.h"
-#include "core/group.h"
+#include "core/group/group.h"
 
 static const kiln_matrix *matrix_of(const struct ki_single *single) {
     const kiln_matrix *X;

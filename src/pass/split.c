@@ -44,17 +44,19 @@ int64_t ki_row_of_pairs(int64_t n, double share) {
     return n < MANY ? row : row / TILE * TILE;
 }
 
-/* By the shape, the row starts and the devices alone. As long as there are rows each member has one. */
-static void cut(struct ki_split *split, const kiln_matrix *X, enum ki_split_by how) {
+/* By the shape, the row starts, the devices and their shares alone. As long as there are rows each member has
+ * one. */
+static void cut(struct ki_split *split, const kiln_matrix *X, const struct ki_shares *shares,
+                enum ki_split_by how) {
     const int64_t parts = split->count, more = how == KI_BY_PAIRS ? 0 : ahead(X);
     for (int i = 1; i <= parts; i++) {
         const int64_t left = ki_max(X->rows - (parts - i), 0),
                       least = ki_min(split->first[i - 1] + 1, X->rows);
-        const int64_t even =
-            more + ki_part_begin((X->format == KILN_CSR ? X->nnz : X->rows) - more, i, (int)parts);
-        const int64_t row = how == KI_BY_PAIRS      ? ki_row_of_pairs(X->rows, (double)i / (double)parts)
-                            : X->format == KILN_CSR ? row_of(X, even)
-                                                    : even;
+        const int64_t end =
+            more + ki_shares_begin(shares, (X->format == KILN_CSR ? X->nnz : X->rows) - more, i);
+        const int64_t row = how == KI_BY_PAIRS      ? ki_row_of_pairs(X->rows, shares->until[i])
+                            : X->format == KILN_CSR ? row_of(X, end)
+                                                    : end;
         split->first[i] = i == parts ? X->rows : ki_max(ki_min(row, left), least);
     }
 }
@@ -68,23 +70,22 @@ static kiln_status own_starts(int64_t **own, const kiln_matrix *X, int64_t first
     return KILN_OK;
 }
 
-/* Values and columns are the whole's, row starts its own. */
+/* Values and columns are the whole's, row starts its own; in host memory, where a CPU computes with them. */
 static void place(kiln_matrix *slice, const kiln_matrix *X, int64_t begin, int64_t *starts) {
-    const bool here = ki_on_cpu(X->device);
-    for (int part = 0; part < ki_matrix_parts(X); part++) {
+    const bool here = ki_on_cpu(slice->device);
+    for (int part = ki_matrix_first(slice); part < ki_matrix_end(slice); part++) {
+        kiln_matrix *whole = (kiln_matrix *)(uintptr_t)X;
         const int64_t bytes = ki_matrix_part_bytes(slice, part);
         const int64_t at = begin * (part == KI_COL ? 4 : ki_type_bytes(X->type));
         const bool own = part == KI_ROW_START;
-        struct ki_buffer *buffer = ki_matrix_part(slice, part);
-        if (!here) {
-            slice->host[part] = own ? (void *)starts : (char *)ki_matrix_host(X, part) + at;
-        } else if (own) {
-            *buffer = (struct ki_buffer){(uintptr_t)starts, bytes, 0};
-        } else {
-            *buffer = *ki_matrix_part((kiln_matrix *)(uintptr_t)X, part);
-            buffer->offset += at;
-            buffer->bytes = bytes;
-        }
+        char *memory = own ? (char *)starts
+                           : (char *)(ki_on_cpu(X->device) ? ki_host(ki_matrix_part(whole, part))
+                                                           : ki_matrix_host(X, part)) +
+                                 at;
+        if (here)
+            *ki_matrix_part(slice, part) = (struct ki_buffer){(uintptr_t)memory, bytes, 0};
+        else
+            slice->host[part] = memory;
         if (here && own) ki_memory_count(slice->device, bytes);
         if (!own) *(here ? &slice->lent_buffers : &slice->lent_host) |= 1u << part;
     }
@@ -155,13 +156,15 @@ kiln_status ki_split_in_memory(const kiln_matrix *X) {
 kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enum ki_split_by how) {
     if (how == KI_BY_COLUMNS) return ki_split_columns_of(split, X);
     struct ki_split *made = ki_slot_get(X, &split_kinds[how]);
+    struct ki_shares shares;
     kiln_status status = KILN_OK;
     *split = made;
     if (made) return KILN_OK;
     TRY(bring_down(X));
+    ki_shares_of(&shares, X);
     if (!(made = ki_slot_new(&split_kinds[how]))) return KILN_ERR_NOMEM;
     made->count = X->device->group->count;
-    cut(made, X, how);
+    cut(made, X, &shares, how);
     for (int i = 0; i < made->count && status == KILN_OK; i++) status = make_slice(made, X, i);
     TRY(ki_slot_keep(X, &split_kinds[how], made, status));
     *split = made;

@@ -33,9 +33,10 @@ static struct arrays arrays_of(const kiln_matrix *X) {
     return (struct arrays){part[KI_ROW_START], part[KI_COL], part[KI_VALUES]};
 }
 
-/* Finds where the columns are cut: each has about as many columns and entries as others, by the entries of
- * every so-manyth row. */
-static kiln_status cut(struct ki_split *split, const kiln_matrix *X, const struct arrays *of) {
+/* Finds where the columns are cut: each has its share of columns and entries, by the entries of every
+ * so-manyth row. */
+static kiln_status cut(struct ki_split *split, const kiln_matrix *X, const struct arrays *of,
+                       const struct ki_shares *shares) {
     const int64_t every = ki_ceil_div(ki_max(X->nnz, 1), ki_limits.sampled_entries), parts = split->count;
     int64_t *count = ki_calloc((size_t)ki_max(X->cols, 1) * sizeof *count), all = X->cols, before = 0;
     if (!count) return ki_fail_nomem((size_t)X->cols * sizeof *count, "the lengths of columns");
@@ -43,7 +44,7 @@ static kiln_status cut(struct ki_split *split, const kiln_matrix *X, const struc
         for (int64_t e = of->start[row]; e < of->start[row + 1]; e++)
             count[of->col[e]] += every, all += every;
     for (int64_t c = 0, i = 1; i < parts; i++) {
-        for (; c < X->cols && before < ki_part_begin(all, (int)i, (int)parts); c++) before += 1 + count[c];
+        for (; c < X->cols && before < ki_shares_begin(shares, all, (int)i); c++) before += 1 + count[c];
         /* As long as there are columns each member has one. */
         split->first[i] =
             ki_max(ki_min(c, ki_max(X->cols - (parts - i), 0)), ki_min(split->first[i - 1] + 1, X->cols));
@@ -131,15 +132,17 @@ static const struct ki_slot_kind columns_kind = {.name = "a group's slices by co
 
 kiln_status ki_split_columns_of(const struct ki_split **split, const kiln_matrix *X) {
     struct copying copying = {.split = ki_slot_get(X, &columns_kind), .X = X};
+    struct ki_shares shares;
     kiln_status status = KILN_OK;
     *split = copying.split;
     if (copying.split) return KILN_OK;
     TRY(ki_split_in_memory(X));
+    ki_shares_of(&shares, X);
     copying.of_X = arrays_of(X);
     copying.split = ki_calloc(sizeof *copying.split);
     if (!copying.split) return ki_fail_nomem(sizeof *copying.split, columns_kind.name);
     copying.split->count = X->device->group->count;
-    TRY(cut(copying.split, X, &copying.of_X));
+    TRY(cut(copying.split, X, &copying.of_X, &shares));
     TRY(fill(&copying));
     TRY(ki_slot_put(X, &columns_kind, copying.split, 0));
     *split = copying.split;

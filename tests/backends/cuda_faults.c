@@ -10,7 +10,7 @@
 #include "backends/check.h"
 #include "backends/cuda_driver.h"
 #include "backends/stub.h"
-#include "core/group.h"
+#include "core/group/group.h"
 
 static struct stub *driver, *compiler;
 

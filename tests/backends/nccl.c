@@ -5,7 +5,7 @@
 
 #include "backends/check.h"
 #include "backends/stub.h"
-#include "core/group.h"
+#include "core/group/group.h"
 #include "core/limits.h"
 
 static struct stub *driver, *nccl;

@@ -37,10 +37,10 @@ struct suite {
 };
 
 static bool on_cpu(const kiln_device_info *info) {
-    return strncmp(info->name, "cpu", 3) == 0;
+    return strncmp(info->name, "cpu", 3) == 0 && !strchr(info->name, ',');
 }
 
-/* "cpu*3", "cuda:0,1", "cuda:all" */
+/* "cpu*3", "cuda:0,1", "cpu,cuda:0", "cuda:all" */
 static bool is_group(const char *name) {
     return strpbrk(name, "*,") || strstr(name, ":all");
 }

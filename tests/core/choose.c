@@ -13,6 +13,7 @@
 #include "core/seams.h"
 #include "choose/cost.h"
 #include "core/status.h"
+#include "pass/group.h"
 #include "choose/figures.h"
 #include "choose/stopwatch.h"
 
@@ -315,6 +316,58 @@ static void wrong_arguments_of_a_choice(void **state) {
     assert_null(estimates);
 }
 
+/* ------------------------------------------------------------------------------- unlike devices' shares */
+
+/* Figures of dense passes at so many bytes a second, as if they had been measured now. */
+static void keep_rates(const kiln_device_info *info, double rate) {
+    static const char *const rates[] = {"bandwidth",       "dense 5 f64", "dense 40 f64",
+                                        "dense 32768 f64", "up",          "down"};
+    static const char *const ones[] = {"dense latency f64", "dense issue f64", "iteration f64"};
+    char name[300], owner[KI_FIGURE_OWNER];
+    ki_figures_owner(owner, info);
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof name, "%s %s", rates[i], owner);
+        assert_int_equal(ki_cache_profile_put(host, name, rate), KILN_OK);
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s %s", ones[i], owner);
+        assert_int_equal(ki_cache_profile_put(host, name, 1), KILN_OK);
+    }
+    snprintf(name, sizeof name, "dense until f64 %s", owner);
+    assert_int_equal(ki_cache_profile_put(host, name, 1e11), KILN_OK);
+}
+
+static void no_message(void *user, const char *text) {
+    (void)user;
+    fail_msg("%s", text);
+}
+
+/* Returns the rows of the first member, OpenCL's, whose passes take three times as long as the CPU's. */
+static int64_t rows_of_first(int64_t budget) {
+    enum { ROWS = 1000, COLS = 9 };
+    static double values[ROWS * COLS];
+    const kiln_device_options options = {.memory = budget, .message = no_message};
+    const struct ki_split *split;
+    kiln_device *device = NULL;
+    kiln_matrix *X = NULL;
+    if (kiln_device_open(&device, "cpu,opencl:0.0", &options) != KILN_OK) skip();
+    keep_rates(&device->group->own, 1e9);
+    keep_rates(&device->group->member[1]->info, 3e9);
+    assert_int_equal(kiln_matrix_dense(&X, device, KILN_F64, ROWS, COLS, values), KILN_OK);
+    assert_int_equal(ki_split_of(&split, X, KI_BY_ROWS), KILN_OK);
+    const int64_t rows = split->first[1];
+    kiln_matrix_free(X);
+    kiln_device_close(device);
+    return rows;
+}
+
+static void speeds_and_budgets_cut_rows(void **state) {
+    (void)state;
+    assert_int_equal(rows_of_first(0), 250);
+    assert_int_equal(rows_of_first(7921), 100); /* a tenth of X, and a tenth of that beside it */
+    assert_int_equal(rows_of_first(40000), 250);
+}
+
 /* ---------------------------------------------------------------------------------- moving, and plans */
 
 enum { ROWS = 70, COLS = 9 };
@@ -457,6 +510,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_plan_computes_the_same, open_with_kernels, close_with_kernels),
         cmocka_unit_test_setup_teardown(small_work_stays_and_measures_nothing, open_host, close_host),
         cmocka_unit_test_setup_teardown(remembered_gpu_may_be_gone, open_host, close_host),
+        cmocka_unit_test_setup_teardown(speeds_and_budgets_cut_rows, open_host, close_host),
         cmocka_unit_test_setup_teardown(damaged_memory_of_a_gpu_is_dropped, open_host, close_host),
         cmocka_unit_test_setup_teardown(thorough_measures, open_host, close_host),
         cmocka_unit_test_setup_teardown(wrong_arguments_of_a_choice, open_host, close_host),

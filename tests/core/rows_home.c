@@ -10,8 +10,8 @@
 #include "core/home.h"
 #include "kiln/tune.h"
 
-enum { ROWS = 103, COLUMNS = 5, MEMBERS = 2 };
-static const char *const groups[MEMBERS] = {"opencl*2", "opencl*7"};
+enum { ROWS = 103, COLUMNS = 5, GROUPS = 3 };
+static const char *const groups[GROUPS] = {"opencl*2", "opencl*7", "cpu@1,opencl:0.0@2"};
 
 /* A vector or matrix of doubles on a device of either type. */
 static kiln_matrix *make(kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
@@ -129,7 +129,7 @@ static void each_group(void (*test)(struct problem *)) {
     kiln_device *device = NULL;
     if (kiln_device_open(&device, "opencl", NULL) != KILN_OK) skip();
     kiln_device_close(device);
-    for (int n = 0; n < MEMBERS; n++)
+    for (int n = 0; n < GROUPS; n++)
         for (int t = 0; t < 2; t++) {
             struct problem p;
             begin(&p, groups[n], types[t]);
@@ -287,7 +287,7 @@ static void test_fits(void **state) {
     for (int t = 0; t < 2; t++) {
         const double tolerance = types[t] == KILN_F32 ? 1e-4 : 1e-9;
         fit(one, "cpu", types[t]);
-        for (int n = 0; n < MEMBERS; n++) {
+        for (int n = 0; n < GROUPS; n++) {
             fit(several, groups[n], types[t]);
             for (int i = 0; i < FOUND; i++) assert_true(fabs(several[i] - one[i]) <= tolerance * one[i]);
         }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "backends/check.h"
-#include "core/group.h"
+#include "core/group/group.h"
 #include "core/matrix.h"
 #include "faults/brutal.h"
 
@@ -170,6 +170,7 @@ static void budgets_on_processors(void **state) {
 static void budgets_on_opencl(void **state) {
     (void)state;
     within_budgets("opencl*3", false);
+    within_budgets("cpu@1,opencl:0.0*2@1", false); /* these and a processor */
 }
 
 /* A budget that not even one panel and its work space fit into is an error of the member that it is. */

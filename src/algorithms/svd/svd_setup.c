@@ -241,7 +241,7 @@ kiln_status ki_svd_set_up(struct ki_svd *s) {
     kiln_status status;
     kiln_device_info info = {.size = sizeof info};
     TRY(kiln_device_get_info(kiln_matrix_device(s->X), &info));
-    s->on_cpu = strncmp(info.name, "cpu", 3) == 0;
+    s->on_cpu = strncmp(info.name, "cpu", 3) == 0 && !strchr(info.name, ',');
     find_sizes(s);
     TRY(make_rooms(s));
     TRY((s->options.graph ? ki_svd_graph_measure : measure)(s));

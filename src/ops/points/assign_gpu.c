@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "core/arguments.h"
-#include "core/group.h"
+#include "core/group/group.h"
 #include "core/size.h"
 #include "derived/derived.h"
 #include "dialect/screen.h"

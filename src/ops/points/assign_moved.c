@@ -2,7 +2,7 @@
  * sums of the pass before: those that changed it are listed, leave one cluster and come to another
  * (assign_moved.cl). */
 #include "core/arguments.h"
-#include "core/group.h"
+#include "core/group/group.h"
 #include "ops/points/assign_gpu.h"
 #include "ops/points/assign_moved.cl"
 #include "ops/points/bounds.h"

@@ -1,7 +1,8 @@
-/* Several devices of one backend under one name: "cuda:0,1", "cuda:all", "cpu*3".
+/* Several devices under one name: "cuda:0,1", "cuda:all", "cpu,cuda:0", "cpu*3".
  *
  * The group's handle is its first member, and a matrix on the group lies there as on any device. Passes over
- * X are split over the members (pass/group.c); core only opens them and copies between them. */
+ * X are split over the members (pass/group.c); core only opens them and copies between them. Members of one
+ * backend copy as that can, others through host memory. In a group of CPUs alone the members share it. */
 #ifndef KI_GROUP_H
 #define KI_GROUP_H
 
@@ -13,11 +14,24 @@ enum { KI_MEMBERS = 64, KI_MEMBER_NAME = 32 };
 struct ki_group {
     int count;
     kiln_device *member[KI_MEMBERS]; /* the first is the device whose group this is */
-    char name[KI_MEMBER_NAME];       /* of the first, whose info has the group's */
+    kiln_device_info own;            /* the first's, whose info is the group's */
     void *united; /* the backend's collectives over the members; NULL = not asked for yet, or none */
     bool asked;
-    kiln_sharing sharing; /* what it has shared so far */
+    bool unlike;              /* members differ in backend or model: X is not shared out evenly */
+    double share[KI_MEMBERS]; /* of X, as the name says: parts of their sum; 0: it says nothing */
+    kiln_sharing sharing;     /* what it has shared so far */
 };
+
+/* The devices that a group's name lists (names.c). */
+struct ki_names {
+    const char *group;
+    int count;
+    char name[KI_MEMBERS][KI_MEMBER_NAME];
+    int item[KI_MEMBERS]; /* of the list, which the name comes from */
+    double share[KI_MEMBERS];
+};
+kiln_status ki_group_names(struct ki_names *names, const char *group);
+kiln_status ki_group_fail_name(const char *group);
 
 /* Returns whether that is the name of a group. */
 bool ki_group_named(const char *name);
@@ -37,7 +51,7 @@ kiln_status ki_group_fail(const kiln_device *device, int member, const struct ki
  * them, and kernels that use what was copied, need it where a backend copies without waiting. */
 kiln_status ki_device_after(kiln_device *device, kiln_device *other);
 /* Queues a copy behind the work of `queue`, one of the two devices; through host memory, and at once, where
- * the backend has no way between two devices. */
+ * there is no other way between them. */
 kiln_status ki_device_copy(kiln_device *queue, kiln_device *to_device, struct ki_buffer *to,
                            int64_t to_offset, kiln_device *from_device, const struct ki_buffer *from,
                            int64_t from_offset, int64_t bytes);

@@ -1,5 +1,5 @@
 /* Opening a group's members, and what moves between them. */
-#include "core/group.h"
+#include "core/group/group.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,112 +10,40 @@
 #include "core/seams.h"
 #include "core/size.h"
 
-static const char every[] = ":all";
-
-static bool ends_with(const char *name, const char *end) {
-    const size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
+static bool names_cpu(const char *name) {
+    const size_t length = strcspn(name, ":");
+    return length == strlen(ki_backend_cpu.name) && strncmp(name, ki_backend_cpu.name, length) == 0;
 }
 
-bool ki_group_named(const char *name) {
-    return strchr(name, ',') || strchr(name, '*') || ends_with(name, every);
-}
-
-/* The members' names. */
-struct names {
-    int count;
-    char name[KI_MEMBERS][KI_MEMBER_NAME];
-};
-
-static kiln_status fail_name(const char *group) {
-    ki_fail(KILN_ERR_ARGUMENT, "device '%s': that is no list of devices", group);
-    return ki_hint(
-        "all are of one kind: cuda:all, cuda:0,1, or cpu*3 for three parts of one device; up to %d",
-        KI_MEMBERS);
-}
-
-static kiln_status add_name(struct names *names, const char *group, const char *backend, size_t length,
-                            const char *selector, size_t selected) {
-    if (names->count == KI_MEMBERS || selected == 0 || length + 1 + selected >= KI_MEMBER_NAME)
-        return fail_name(group);
-    snprintf(names->name[names->count++], KI_MEMBER_NAME, "%.*s:%.*s", (int)length, backend, (int)selected,
-             selector);
+/* Each item of a list is another device, or the same one in parts. */
+static kiln_status check_once(const struct ki_group *group, const struct ki_names *names, const int *item) {
+    const kiln_device *last = group->member[group->count - 1];
+    for (int i = 0; i < group->count - 1; i++)
+        if (item[i] != item[group->count - 1] && strcmp(group->member[i]->info.name, last->info.name) == 0) {
+            ki_fail(KILN_ERR_ARGUMENT, "device '%s' has %s twice", names->group, last->info.name);
+            return ki_hint("%s*2 makes two parts of one device", last->info.name);
+        }
     return KILN_OK;
 }
 
-/* "NAME*COUNT": one device so many times. */
-static kiln_status list_parts(struct names *names, const char *group) {
-    const char *star = strchr(group, '*');
-    char *end;
-    const size_t length = (size_t)(star - group);
-    const long count = strtol(star + 1, &end, 10);
-    if (length == 0 || length >= KI_MEMBER_NAME || strchr(group, ',') || star[1] < '1' || star[1] > '9' ||
-        *end || count > KI_MEMBERS)
-        return fail_name(group);
-    for (; names->count < count; names->count++)
-        snprintf(names->name[names->count], KI_MEMBER_NAME, "%.*s", (int)length, group);
-    return KILN_OK;
-}
-
-/* "BACKEND:all": those of the backend, of which one that is not usable is an error. */
-static kiln_status list_all(struct names *names, const char *group) {
-    const size_t length = strlen(group) - strlen(every);
-    kiln_device_info *infos = NULL;
-    int64_t count = 0;
-    kiln_status status;
-    TRY(kiln_device_list(&infos, &count, sizeof *infos));
-    for (int64_t i = 0; i < count && names->count < KI_MEMBERS; i++)
-        if (strncmp(infos[i].name, group, length) == 0 &&
-            (infos[i].name[length] == ':' || !infos[i].name[length]))
-            snprintf(names->name[names->count++], KI_MEMBER_NAME, "%s", infos[i].name);
-    if (names->count == 0) {
-        ki_fail(KILN_ERR_DEVICE, "device '%s': there is none", group);
-        status = ki_hint("'kiln devices' lists what there is, and what is missing");
-    }
-done:
-    kiln_free(infos);
-    return status;
-}
-
-/* "BACKEND:S,T,...": no device twice, which would be a mistake more often than not. */
-static kiln_status list_chosen(struct names *names, const char *group) {
-    const char *selector = strchr(group, ':');
-    kiln_status status = KILN_OK;
-    if (!selector) return fail_name(group);
-    const size_t length = (size_t)(selector - group);
-    do {
-        const size_t selected = strcspn(++selector, ",:");
-        if (selector[selected] == ':') return fail_name(group);
-        TRY(add_name(names, group, group, length, selector, selected));
-        selector += selected;
-        for (int i = 0; i < names->count - 1; i++)
-            if (strcmp(names->name[i], names->name[names->count - 1]) == 0) {
-                ki_fail(KILN_ERR_ARGUMENT, "device '%s' has %s twice", group, names->name[i]);
-                return ki_hint("%s*2 makes two parts of one device", names->name[i]);
-            }
-    } while (*selector);
-done:
-    return status;
-}
-
-static kiln_status list_names(struct names *names, const char *group) {
-    names->count = 0;
-    if (strchr(group, '*')) return list_parts(names, group);
-    return strchr(group, ',') ? list_chosen(names, group) : list_all(names, group);
-}
-
-/* Every member has the budget that was given; they share the threads. No member is a group itself. */
-static kiln_status open_members(struct ki_group *group, const char *name, const struct names *names,
+/* Every member has the budget that was given. CPUs share the threads, and so do the others. The first, where
+ * matrices lie, is no CPU if there is another device: then a member's memory is its own, whichever it is. */
+static kiln_status open_members(struct ki_group *group, const struct ki_names *names,
                                 const kiln_device_options *options) {
     kiln_status status = KILN_OK;
-    kiln_device_options own = *options;
-    if (own.threads == 0) own.threads = ki_default_threads();
-    own.threads = (int)ki_max(own.threads / ki_max(names->count, 1), 1);
-    for (; group->count < names->count; group->count++) {
-        const char *one = names->name[group->count];
-        if (ki_group_named(one)) TRY(fail_name(name));
-        TRY(kiln_device_open(&group->member[group->count], one, &own));
-    }
+    int item[KI_MEMBERS], kind[2] = {0, 0};
+    const int threads = options->threads ? options->threads : ki_default_threads();
+    for (int i = 0; i < names->count; i++) kind[names_cpu(names->name[i])]++;
+    for (int cpu = 0; cpu < 2; cpu++)
+        for (int i = 0; i < names->count; i++) {
+            kiln_device_options own = *options;
+            if (names_cpu(names->name[i]) != (cpu == 1)) continue;
+            own.threads = (int)ki_max(threads / kind[cpu], 1);
+            TRY(kiln_device_open(&group->member[group->count], names->name[i], &own));
+            item[group->count] = names->item[i];
+            group->share[group->count++] = names->share[i];
+            TRY(check_once(group, names, item));
+        }
 done:
     return status;
 }
@@ -126,7 +54,7 @@ static kiln_status check_alike(const struct ki_group *group) {
         if (group->member[i]->properties.has_f64 != first->properties.has_f64) {
             ki_fail(KILN_ERR_DEVICE, "devices %s and %s differ: one has no double precision",
                     first->info.name, group->member[i]->info.name);
-            return ki_hint("a group of devices of one kind");
+            return ki_hint("a group of devices that all have it");
         }
     return KILN_OK;
 }
@@ -135,30 +63,50 @@ static kiln_status check_alike(const struct ki_group *group) {
 static kiln_status introduce(struct ki_group *group) {
     kiln_device *first = group->member[0];
     kiln_status status = KILN_OK;
-    for (int i = 1; i < group->count && first->backend->meet; i++) {
+    for (int i = 1; i < group->count; i++) {
         bool direct = false, back = false;
+        if (!first->backend->meet || group->member[i]->backend != first->backend) continue;
         TRY(first->backend->meet(group->member[i], first, &direct));
         TRY(first->backend->meet(first, group->member[i], &back));
         if (!direct || !back)
             ki_device_message(first, "devices %s and %s reach each other through host memory only",
-                              group->name, group->member[i]->info.name);
+                              group->own.name, group->member[i]->info.name);
     }
 done:
     return status;
 }
 
-/* The first member's info becomes the group's. */
+static bool alike(const kiln_device *a, const kiln_device *b) {
+    return a->backend == b->backend && strcmp(a->info.description, b->info.description) == 0;
+}
+
+/* "2 x NVIDIA H200, ...; CPU, ...": what stands next to each other in the group and is alike comes once. */
+static void list_kinds(char *text, size_t size, const struct ki_group *group) {
+    size_t used = 0;
+    for (int i = 0, same; i < group->count && used < size; i += same) {
+        for (same = 1; i + same < group->count && alike(group->member[i], group->member[i + same]);) same++;
+        const char *kind = group->member[i]->info.description;
+        const int length = same > 1
+                               ? snprintf(text + used, size - used, "%s%d x %s", i ? "; " : "", same, kind)
+                               : snprintf(text + used, size - used, "%s%s", i ? "; " : "", kind);
+        used += (size_t)length;
+    }
+}
+
+/* The first member's info becomes the group's. Threads are those of its kind. */
 static void describe(struct ki_group *group, const char *name) {
     kiln_device_info *info = &group->member[0]->info;
-    char one[sizeof info->description];
-    memcpy(one, info->description, sizeof one);
-    snprintf(group->name, sizeof group->name, "%s", info->name);
-    snprintf(info->name, sizeof info->name, "%s", name);
-    snprintf(info->description, sizeof info->description, "%d x %.140s", group->count, one);
+    char all[sizeof info->description];
+    group->own = *info;
+    list_kinds(all, sizeof all, group);
     for (int i = 1; i < group->count; i++) {
-        info->memory += group->member[i]->info.memory;
-        info->threads += group->member[i]->info.threads;
+        const kiln_device *member = group->member[i];
+        group->unlike |= !alike(group->member[0], member);
+        info->memory += member->info.memory;
+        if (ki_on_cpu(member) == ki_on_cpu(group->member[0])) info->threads += member->info.threads;
     }
+    snprintf(info->name, sizeof info->name, "%s", name);
+    memcpy(info->description, all, sizeof all);
 }
 
 static void close_members(struct ki_group *group, int first) {
@@ -167,14 +115,14 @@ static void close_members(struct ki_group *group, int first) {
 
 kiln_status ki_group_open(kiln_device **device, const char *name, const kiln_device_options *options) {
     struct ki_group *group = NULL;
-    struct names *names = ki_alloc(sizeof *names);
+    struct ki_names *names = ki_alloc(sizeof *names);
     kiln_status status;
     if (!names) return ki_fail_nomem(sizeof *names, "a group of devices");
-    TRY(strlen(name) < sizeof group->member[0]->info.name ? KILN_OK : fail_name(name));
-    TRY(list_names(names, name));
+    TRY(strlen(name) < sizeof group->member[0]->info.name ? KILN_OK : ki_group_fail_name(name));
+    TRY(ki_group_names(names, name));
     group = ki_calloc(sizeof *group);
     if (!group) TRY(ki_fail_nomem(sizeof *group, "a group of devices"));
-    TRY(open_members(group, name, names, options));
+    TRY(open_members(group, names, options));
     TRY(check_alike(group));
     if (group->count == 1) {
         *device = group->member[0];
@@ -206,7 +154,7 @@ kiln_status ki_group_fail(const kiln_device *device, int member, const struct ki
     const struct ki_group *group = device->group;
     struct ki_error_copy told = *error;
     snprintf(told.message, sizeof told.message, "%s, member %d of %d (%s): %.*s", device->info.name,
-             member + 1, group->count, member ? group->member[member]->info.name : group->name,
+             member + 1, group->count, member ? group->member[member]->info.name : group->own.name,
              (int)sizeof told.message - 128, error->message);
     return ki_error_renew(&told);
 }
@@ -248,7 +196,7 @@ void ki_group_statistics(kiln_device_statistics *sum, const kiln_device *device)
 }
 
 kiln_status ki_device_after(kiln_device *device, kiln_device *other) {
-    if (device == other || !device->backend->after) return KILN_OK;
+    if (device == other || device->backend != other->backend || !device->backend->after) return KILN_OK;
     kiln_status status = ki_device_alive(other);
     if (status == KILN_OK) status = ki_device_alive(device);
     return status == KILN_OK ? device->backend->after(device, other) : status;
@@ -262,7 +210,12 @@ kiln_status ki_device_copy(kiln_device *queue, kiln_device *to_device, struct ki
     if (bytes == 0) return KILN_OK;
     TRY(ki_device_alive(to_device));
     TRY(ki_device_alive(from_device));
-    if (queue->backend->copy) return queue->backend->copy(queue, to, to_offset, from, from_offset, bytes);
+    if (to_device->backend == from_device->backend && queue->backend->copy)
+        return queue->backend->copy(queue, to, to_offset, from, from_offset, bytes);
+    if (ki_on_cpu(to_device))
+        return ki_device_download(from_device, (char *)ki_host(to) + to_offset, from, from_offset, bytes);
+    if (ki_on_cpu(from_device))
+        return ki_device_upload(to_device, to, to_offset, (char *)ki_host(from) + from_offset, bytes);
     TRY(ki_device_staging(to_device, KI_STAGING_COPY, &memory, bytes));
     TRY(ki_device_download(from_device, memory, from, from_offset, bytes));
     TRY(ki_device_upload(to_device, to, to_offset, memory, bytes));
@@ -276,8 +229,15 @@ done:
 static const double COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12, COPY = 8e-6, COPY_BYTE = 2.55e-12,
                     ADD_BYTE = 0.75e-12;
 
+/* Returns whether all members are of one backend, which then moves what they exchange. */
+static bool of_one_backend(const struct ki_group *group) {
+    for (int i = 1; i < group->count; i++)
+        if (group->member[i]->backend != group->member[0]->backend) return false;
+    return true;
+}
+
 double ki_group_copy_seconds(const kiln_device *device, int64_t bytes) {
-    return device->backend->copy ? (double)bytes * COPY_BYTE : 0;
+    return device->backend->copy && of_one_backend(device->group) ? (double)bytes * COPY_BYTE : 0;
 }
 
 bool ki_group_collects(kiln_device *device, int64_t bytes) {
@@ -285,7 +245,8 @@ bool ki_group_collects(kiln_device *device, int64_t bytes) {
     const double amount = (double)bytes, copies = group->count - 1;
     const bool sooner =
         COLLECTIVE + amount * COLLECTIVE_BYTE < copies * (COPY + amount * (COPY_BYTE + ADD_BYTE));
-    if (!device->backend->unite || (!sooner && bytes < ki_limits.collective_bytes)) return false;
+    if (!device->backend->unite || !of_one_backend(group) || (!sooner && bytes < ki_limits.collective_bytes))
+        return false;
     if (!group->asked) group->united = device->backend->unite(group->member, group->count);
     group->asked = true;
     return group->united != NULL;
