@@ -29,7 +29,8 @@ GROUPS = {
 }
 MODULES = {"plot": "Pictures: kiln.plot", "accel": "scikit-learn and networkx on Kiln: kiln.accel",
            "distributed": "Several processes: kiln.distributed",
-           "distributed.dask": "A Dask cluster: kiln.distributed.dask"}
+           "distributed.dask": "A Dask cluster: kiln.distributed.dask",
+           "distributed.ray": "A Ray dataset: kiln.distributed.ray"}
 # What scikit-learn adds to every estimator.
 INHERITED = {"get_params", "set_params", "get_metadata_routing", "set_fit_request", "set_score_request",
              "set_output", "set_partial_fit_request", "set_predict_request", "set_transform_request",
@@ -61,7 +62,8 @@ def prose(what: Any) -> str:
         elif section == "Examples":
             out.append(f"    {line}" if line else "")
         elif section and section != "Notes":
-            out.append(list_line(line))
+            head = line and not line.startswith("    ") and after.startswith("    ")
+            out.append(list_line(line) + ("\\" if head else ""))  # what is said of it begins a line
         else:
             code = line.startswith("    ")
             if code != bool(out and out[-1].startswith("    ")) and (code or out):
