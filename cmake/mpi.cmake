@@ -15,13 +15,13 @@ foreach(name mpicc mpicc.openmpi mpicc.mpich)
     set(plugin ${CMAKE_CURRENT_BINARY_DIR}/libkiln-${mpi}.so)
     if(mpi AND NOT plugin IN_LIST mpi_plugins)
       add_custom_command(OUTPUT ${plugin} DEPENDS ${mpi_sources} ${mpi_headers} VERBATIM
-        COMMAND ${KILN_${name}} -std=gnu11 -O2 -Wall -Wextra -shared -fPIC -fvisibility=hidden ${mpi_sources} -o ${plugin} -lpthread)
+        COMMAND ${KILN_${name}} -std=gnu11 -O2 -Wall -Wextra -shared -fPIC -fvisibility=hidden -s -Wl,-z,relro,-z,now,-soname,libkiln-${mpi}.so ${mpi_sources} -o ${plugin} -lpthread)
       list(APPEND mpi_plugins ${plugin})
     endif()
   endif()
 endforeach()
 if(mpi_plugins)
   add_custom_target(kiln_mpi ALL DEPENDS ${mpi_plugins})
-  # No part of the Debian packages, which would then need an MPI.
+  # A Debian package of its own, as it needs an MPI.
   install(FILES ${mpi_plugins} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT mpi)
 endif()

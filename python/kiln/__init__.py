@@ -116,7 +116,7 @@ def _attribute(name: str) -> Any:
 def _module(module: str, name: str) -> Any:
     try:
         return importlib.import_module(f".{module}", __name__)
-    except ModuleNotFoundError as error:
+    except ImportError as error:  # none, or a version that lacks a name
         from ._extras import missing
 
         raise missing(error, f"kiln.{name}") from error

@@ -34,13 +34,15 @@ def needed(module: str, who: str) -> Any:
 
 
 def missing(error: ImportError, who: str, module: str = "") -> ImportError:
-    """The error where one of the packages is not there (module: which, if the error does not say it); any
-    other error is returned as it is."""
+    """The error where one of the packages is not there, or too old (module: which, if the error does not say
+    it); any other error is returned as it is."""
     module = module or (error.name or "").partition(".")[0]
     if module not in _EXTRAS:
         return error
     package, extra = _EXTRAS[module]
     hint = f"pip install 'kiln-ml[{extra}]'"
+    if error.msg.startswith("cannot import name"):
+        package = f"a newer {package} ({error.msg})"
     made = MissingPackageError(f"{who} needs {package}: {hint}")
     made.hint, made.name = hint, module
     return made

@@ -65,9 +65,9 @@ _EXCEPTIONS: dict[str, type[KilnError]] = {
 
 
 def _open() -> Any:
-    """The library beside this file, as the wheel has it; KILN_LIBRARY names another one."""
-    here = pathlib.Path(__file__).resolve().parent
-    path = os.environ.get("KILN_LIBRARY") or str(here / "libkiln.so.0")
+    """The library beside this file, as the wheel has it, or the system's; KILN_LIBRARY names another one."""
+    beside = pathlib.Path(__file__).resolve().parent / "libkiln.so.0"
+    path = os.environ.get("KILN_LIBRARY") or (str(beside) if beside.exists() else beside.name)
     # so that it knows where it lies, whatever the folder then
     path = os.path.abspath(path) if os.sep in path else path
     try:

@@ -63,6 +63,16 @@ def test_pictures_without_matplotlib(monkeypatch):
         kiln.plot.rank_distribution([1.0])
 
 
+def test_a_version_that_lacks_something(tmp_path):
+    (tmp_path / "sklearn").mkdir()
+    for name in ("__init__", "base"):
+        (tmp_path / "sklearn" / f"{name}.py").touch()
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import kiln; kiln.Ridge"
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False)
+    said = r"kiln.Ridge needs a newer scikit-learn \(cannot import name '\w+' from 'sklearn.*\): pip install "
+    assert re.search(said + r"'kiln-ml\[sklearn\]'$", done.stderr, re.M), done.stderr
+
+
 def test_each_extra_is_there():
     project = (pathlib.Path(ROOT) / "pyproject.toml").read_text()
     extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)\n\n", project, re.M | re.S).group(1)
