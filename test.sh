@@ -102,6 +102,13 @@ run_long() {
     install_package
     build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
         --seed "$seed" --problems 10000 --seconds 900
+    say "packages, installed, used and removed in machines as they come"
+    for kind in sdist deb; do
+        ./scripts/package.sh "$kind" "build-packages/$kind"
+    done
+    ./scripts/wheels.sh build-packages x86_64-linux-gnu.2.28
+    cp build-packages/deb/*.deb build-packages
+    ./scripts/fresh.sh "${KILN_ROOTS:-/var/tmp/kiln-roots}" build-packages
     printf '{"date": "%s", "commit": "%s", "tests": %d, "audit_seed": %d, "seconds": %d}\n' "$(date +%F)" \
         "$(git rev-parse --short HEAD)" "$passed" "$seed" "$(($(date +%s) - began))" >bench/results/long.json
     cat bench/results/long.json

@@ -51,6 +51,8 @@ if(KILN_PYTHON)
   set(CPACK_DEBIAN_SYSTEM_PYTHON_PACKAGE_DEPENDS
     "libkiln0 (= ${PROJECT_VERSION}-1), python3 (>= 3.10), python3-numpy, python3-cffi-backend, python3-scipy")
   set(CPACK_DEBIAN_SYSTEM_PYTHON_PACKAGE_SUGGESTS "python3-sklearn (>= 1.7), python3-matplotlib, kiln")
+  set(CPACK_DEBIAN_SYSTEM_PYTHON_PACKAGE_CONTROL_EXTRA
+    "${CMAKE_CURRENT_SOURCE_DIR}/cmake/debian/python/postinst;${CMAKE_CURRENT_SOURCE_DIR}/cmake/debian/python/prerm")
   set(CPACK_DEBIAN_SYSTEM_PYTHON_PACKAGE_SHLIBDEPS OFF)
   set(CPACK_DEBIAN_SYSTEM_PYTHON_PACKAGE_ARCHITECTURE all)
 endif()
