@@ -20,7 +20,7 @@ enum {
  * ahead: on a server whose memory is busy a line takes twice as long to come as on an idle one, and the
  * hardware's own prefetching, which stops at each page, is begun on the pages after it. Of longer rows a walk
  * asks for those of the next walk, of very long ones for what comes next in the same rows, as there are pages
- * enough to read from. */
+ * enough to read from. Rows in a window (window.h), which asks for what comes next itself, are there. */
 enum { FN(STREAM) = 8192, FN(LONG_ROW) = 16384, FN(NEAR) = 2048 };
 ALWAYS_INLINE void FN(ask)(const real *x, int64_t bytes) {
     __builtin_prefetch((const char *)x + bytes, 0, 2);
@@ -89,7 +89,10 @@ ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(v
 ALWAYS_INLINE void FN(walk)(int R, const struct FN(pass) * pass, real *w, const real *p, real *ahead,
                             const real *x, FN(vmask) mask) {
     const int64_t whole = pass->padded - LANES, row = pass->n * (int64_t)sizeof(real);
-    const int64_t asked = row < FN(STREAM) ? FN(STREAM) : row < FN(LONG_ROW) ? R * row : FN(NEAR);
+    const int64_t asked = pass->window         ? 0
+                          : row < FN(STREAM)   ? FN(STREAM)
+                          : row < FN(LONG_ROW) ? R * row
+                                               : FN(NEAR);
     const real *y = pass->y;
     FN(vreal) sum[FN(PAIR)] = {{0}};
     int64_t j = 0;
@@ -126,7 +129,7 @@ ALWAYS_INLINE void FN(short_scatter)(int V, real *w, const real *q, const real *
 /* Both for a block: w += q^T x, and the products of the next block into ahead. */
 ALWAYS_INLINE void FN(short_walk)(int V, const struct FN(pass) * pass, real *w, const real *q, real *ahead,
                                   const real *x, FN(vmask) mask) {
-    const int64_t n = pass->n, next = pass->block * n;
+    const int64_t n = pass->n, next = pass->block * n, asked = pass->window ? 0 : FN(STREAM);
     FN(vreal) wj[FN(SHORT)], yj[FN(SHORT)];
     for (int j = 0; j < V; j++) wj[j] = FN(load)(w + j * LANES);
     for (int j = 0; j < V; j++) yj[j] = FN(load)(pass->y + j * LANES);
@@ -137,7 +140,7 @@ ALWAYS_INLINE void FN(short_walk)(int V, const struct FN(pass) * pass, real *w, 
 #pragma GCC unroll 4
             for (int j = 0; j < V; j++) {
                 const real *from = x + i * n + j * LANES;
-                FN(ask)(from + next, FN(STREAM));
+                FN(ask)(from + next, asked);
                 FN(vreal) now = FN(load)(from), coming = FN(load)(from + next);
                 if (j == V - 1) now = FN(masked)(now, mask), coming = FN(masked)(coming, mask);
                 wj[j] += q[r + i] * now;

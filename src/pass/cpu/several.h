@@ -140,7 +140,7 @@ ALWAYS_INLINE void FN(several_group)(int pieces, int R, bool scatters, bool mult
     const bool stream = n * (int64_t)sizeof(real) < FN(SHORT_ROW);
     const real *now = scatters ? s->now + start : NULL, *next = multiplies ? s->next + start : NULL;
     const real *y = s->pass->y + chunk->at + s->begin * LANES;
-    const char *ask = (const char *)(stream ? next + (R - 1) * n : next) + AHEAD;
+    const char *ask = (const char *)(stream ? next + (R - 1) * n : next) + (s->pass->window ? 0 : AHEAD);
     const int64_t ask_row = stream ? LINE : n * (int64_t)sizeof(real), ask_line = stream ? R * LINE : LINE;
     real *w = s->w + chunk->at + s->begin * LANES;
     FN(vreal) q[FN(GROUP)], sum[FN(GROUP)];
