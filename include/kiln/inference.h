@@ -74,10 +74,9 @@ typedef struct kiln_inference_options {
  * depend on others; for HC2 and HC3 and residuals m p^2 multiplications in passes of up to 64 columns; for
  * CLUSTER passes of min(64, 2^24 / m) groups each: 64 up to 262,144 rows, one beyond 8.4 million; on the host
  * p^3 and 3 p^2 doubles, 4 with robust errors. Determinism: as mmchain. Errors: ERR_ARGUMENT;
- * ERR_UNSUPPORTED (other losses; robust errors of a beta model); ERR_DATA (fewer than two groups; columns
- * that only seem to depend on others, as a row of 1e10 beside others of 1 makes them do); ERR_LIMIT (more
- * than 16384 columns); those of kiln_glm. *made is to be freed by kiln_inference_free; on failure it is
- * untouched.
+ * ERR_UNSUPPORTED (other losses); ERR_DATA (fewer than two groups; columns that only seem to depend on
+ * others, as a row of 1e10 beside others of 1 makes them do); ERR_LIMIT (more than 16384 columns); those of
+ * kiln_glm. *made is to be freed by kiln_inference_free; on failure it is untouched.
  * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; Zeileis, J. Stat. Softw. 16 (2006)
  * for robust errors of generalised linear models. */
 KILN_API kiln_status kiln_inference_of(kiln_inference **made, const kiln_matrix *w, const kiln_matrix *b,

@@ -251,9 +251,9 @@ class Summary:
         """Lines of a fixed width."""
         rows = self._rows()
         first = min(max(16, *(len(row[0]) for row in rows)), 40)
-        line = [f"{row[0][:first]:<{first}}" + "".join(f"{cell:>12}" for cell in row[1:])
+        line = [f"{row[0][:first]:<{first}}" + "".join(f"{cell:>13}" for cell in row[1:])
                 for row in (self._head(), *rows)]
-        width = first + 72
+        width = first + 78
         half, pairs = width // 2 - 1, self._figures()
         cells = [f"{name + ':' if name else '':<18}{value:>{half - 18}}" for name, value in pairs]
         figures = [f"{left}  {right}" for left, right in zip(cells[::2], cells[1::2])]

@@ -159,9 +159,6 @@ static kiln_status check(const kiln_matrix *w, const kiln_matrix *b, const kiln_
     if (!kiln_errors_name(options->errors))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no kind of errors has the number %d", call,
                        (int)options->errors);
-    const kiln_family_info *family = kiln_family_describe(loss->family);
-    if (options->errors != KILN_ERRORS_MODEL && !family->linear_score) /* the scores are Pearson residuals' */
-        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a %s model has no robust errors here", call, family->name);
     TRY(ki_check_finite(call, "y", loss->y, false));
     if (loss->weights) TRY(ki_check_weights(call, loss->weights));
     TRY(check_groups(options, X));

@@ -5,6 +5,7 @@
 #include "algorithms/inference/inference.h"
 
 #include "ops/linear/families.h"
+#include "ops/sampled/gamma.h"
 
 /* Columns of a block: their Z takes 128 MB at most. */
 static int64_t block_of(const kiln_matrix *X, int64_t count) {
@@ -56,10 +57,21 @@ static double direction(const kiln_loss *loss) {
     return falls ? -1 : 1;
 }
 
-/* u = s (y - mu) mu' / V: the root of Pearson's part s (y - mu)^2 / V times the curvature s mu'^2 / V. */
+/* A row's score, the derivative of its log-likelihood, is of most families u = s (y - mu) mu' / V: the root
+ * of Pearson's part s (y - mu)^2 / V times the curvature h = s mu'^2 / V. That of beta, P its precision and
+ * nu = 1 - mu, is s P mu' e with
+ *   e = log(y / (1 - y)) - psi(P mu) + psi(P nu), of variance v = psi'(P mu) + psi'(P nu),
+ * and h = s P^2 mu'^2 v: the root of s e^2 / v times h (Ferrari and Cribari-Neto, J. Appl. Stat. 31,
+ * 2004). */
 double ki_inference_score(const struct ki_inference_rows *rows, const kiln_loss *loss, int64_t i) {
-    const double size = sqrt(rows->D[3 * i + 1] * rows->curvature[i]);
-    return rows->y[i] < rows->mean[i] ? -direction(loss) * size : direction(loss) * size;
+    const double y = rows->y[i], mean = rows->mean[i], h = rows->curvature[i];
+    double error = y - mean, part = rows->D[3 * i + 1];
+    if (loss->family == KILN_BETA) {
+        const double a = loss->parameter * mean, b = loss->parameter * (1 - mean);
+        error = log(y) - log1p(-y) - ki_digamma(a) + ki_digamma(b);
+        part = rows->weights[i] * error * error / (ki_trigamma(a) + ki_trigamma(b));
+    }
+    return (error < 0 ? -direction(loss) : direction(loss)) * sqrt(part * h);
 }
 
 kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_arena *arena,

@@ -18,14 +18,15 @@ struct meat {
 
 /* v: u^2, or over (1 - l)^power. */
 static kiln_status weigh_rows(double *v, const kiln_inference *made, const struct meat *meat,
-                              const struct ki_inference_rows *rows, kiln_errors errors) {
+                              const struct ki_inference_rows *rows, const kiln_loss *loss,
+                              kiln_errors errors) {
     kiln_status status;
     const double certain = 1e-10;
     memset(v, 0, (size_t)rows->m * sizeof *v);
     if (errors >= KILN_ERRORS_HC2) TRY(ki_inference_squares(v, meat->X, made->hat, made->count));
     for (int64_t i = 0; i < rows->m; i++) {
-        const double one_left = 1 - rows->curvature[i] * v[i];
-        v[i] = rows->D[3 * i + 1] * rows->curvature[i];
+        const double one_left = 1 - rows->curvature[i] * v[i], u = ki_inference_score(rows, loss, i);
+        v[i] = u * u;
         if (errors < KILN_ERRORS_HC2) continue;
         v[i] = one_left > certain ? v[i] / (errors == KILN_ERRORS_HC3 ? one_left * one_left : one_left) : 0;
     }
@@ -50,7 +51,8 @@ static void meat_put(struct meat *meat, const double *G, const double *g, const 
 }
 
 static kiln_status meat_of_rows(struct meat *meat, const kiln_inference *made,
-                                const struct ki_inference_rows *rows, kiln_errors errors) {
+                                const struct ki_inference_rows *rows, const kiln_loss *loss,
+                                kiln_errors errors) {
     kiln_status status;
     const int64_t n = meat->n;
     const bool intercept = meat->count > n;
@@ -62,7 +64,7 @@ static kiln_status meat_of_rows(struct meat *meat, const kiln_inference *made,
                 *gg = ki_arena_model(&arena, meat->X, n, 1),
                 *c = intercept ? ki_arena_vector(&arena, meat->X, n, meat->mean) : NULL;
     TRY(arena.status);
-    TRY(weigh_rows(v, made, meat, rows, errors));
+    TRY(weigh_rows(v, made, meat, rows, loss, errors));
     for (int64_t i = 0; i < rows->m; i++) sum += v[i];
     TRY(ki_vector_set(V, v));
     TRY(kiln_gram(GG, gg, meat->X, V, c));
@@ -209,7 +211,7 @@ kiln_status ki_inference_sandwich(kiln_inference *made, const struct ki_informat
         TRY(meat_of_groups(&meat, rows, loss, options, groups));
         made->scale = *groups / (*groups - 1) * (counted - 1) / left;
     } else {
-        TRY(meat_of_rows(&meat, made, rows, options->errors));
+        TRY(meat_of_rows(&meat, made, rows, loss, options->errors));
         if (options->errors == KILN_ERRORS_HC1) made->scale = counted / left;
     }
     if (corrected && !(left > 0)) made->scale = (double)NAN;

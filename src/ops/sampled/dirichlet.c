@@ -18,6 +18,10 @@ double ki_digamma(double x) {
     return digamma(x);
 }
 
+double ki_trigamma(double x) {
+    return trigamma(x);
+}
+
 double ki_log_gamma(double x) {
     return log_gamma_positive(x);
 }
