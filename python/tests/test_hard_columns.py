@@ -392,3 +392,27 @@ def test_what_met_infinity_is_no_model():
     with pytest.raises(kiln.DataError, match="float64"):
         model.fit(X, y, sample_weight=np.full(8, 2e-3))
     assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma", "logistic", "softmax"])
+def test_least_norm_without_a_penalty(family, intercept):
+    """They lie in the space that the rows span, and predict what the independent columns do."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(200, 3))
+    X = np.column_stack([base, base @ [1.0, 2.0, -1.0], base[:, :1] * 2])
+    eta = 0.5 * base[:, 0] + rng.normal(size=200)
+    model, y = {"gaussian": (kiln.GeneralizedLinearRegressor("gaussian", alpha=0), eta),
+                "poisson": (kiln.PoissonRegressor(alpha=0), rng.poisson(np.exp(eta))),
+                "gamma": (kiln.GammaRegressor(alpha=0), np.exp(eta)),
+                "logistic": (kiln.LogisticRegression(C=np.inf), eta > 0),
+                "softmax": (kiln.LogisticRegression(C=np.inf), np.digitize(eta, [-0.5, 0.5]))}[family]
+    model.set_params(fit_intercept=intercept, tol=1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns that depend on others
+        found = np.atleast_2d(model.fit(X, y).coef_)
+        few = type(model)(**model.get_params()).fit(base, y)
+    centred = X - X.mean(0) if intercept else X
+    np.testing.assert_allclose(found @ np.linalg.pinv(centred) @ centred, found, rtol=0, atol=1e-9)
+    alone = np.atleast_2d(few.coef_)
+    np.testing.assert_allclose(X @ found.T + model.intercept_, base @ alone.T + few.intercept_, atol=1e-5)

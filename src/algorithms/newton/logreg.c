@@ -202,6 +202,7 @@ static kiln_status logreg_solve_by_engine(struct ki_newton *newton, const kiln_m
         .kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC, .y = target, .weights = labels->weights};
     TRY(ki_newton_solve(newton, &loss, &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
     TRY(logreg_certify(newton, &loss));
+    TRY(ki_newton_least_norm(newton));
     ki_newton_tell_rank(newton);
 done:
     return status;

@@ -88,6 +88,9 @@ kiln_status ki_find_rank(struct ki_found_rank *found, const kiln_matrix *X, cons
 /* The rank is that of the engine's X and weights. */
 kiln_status ki_newton_find_rank(struct ki_newton *newton);
 void ki_newton_tell_rank(struct ki_newton *newton); /* the report's warning */
+/* The engine's W and b become those of least norm that predict the same, where ranked says that columns
+ * depend on others and nothing is penalised. */
+kiln_status ki_newton_least_norm(struct ki_newton *newton);
 kiln_status ki_newton_hand_over(const struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b);
 /* The report's optimality gap at the result, which has been solved for, of a loss whose rows at->slope,
  * curvature, excess, terms, lean, target and quadratic tell; the rest is found out here. Without a penalty
