@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from checkpoint_test import tensors
 from cli_test import FLIGHTS, as_json, kiln
 
 GROUPS = ("cpu*2", "cpu*7")  # three members have the tests of bits, and conformance
@@ -161,6 +162,26 @@ class Groups(unittest.TestCase):
         """Each member reads its own rows, within a budget of its own."""
         command = self.mapped()
         self.same(*command, "--map", "--solver", "cg", "--memory", "4M")
+
+    def test_unlike(self):
+        """A processor and OpenCL's device: rows from memory and from a file, one after the other's end, and
+        what one of them has begun alone."""
+        unlike = ("--device", "cpu@2,opencl:0.0@1", "--deterministic")
+        command = [*self.mapped(), "--solver", "cg", "--tolerance", "1e-10"]
+        one = as_json(*command, "--device", "cpu")
+        for options in (), ("--map", "--memory", "4M"):
+            result = as_json(*command, *options, *unlike)
+            self.assertEqual(result["device"], unlike[1])
+            self.assertAlmostEqual(result["objective"] / one["objective"], 1, 9)
+        models = [self.path("whole.kiln"), self.path("resumed.kiln")]
+        points, state = self.points(), self.path("state")
+        fit = ("kmeans", points, "-k", 3, "--seed", 1, *unlike)
+        whole = as_json(*fit, "-o", models[0])
+        self.assertAlmostEqual(whole["inertia"] / as_json(*fit[:6], "-o", models[1])["inertia"], 1, 9)
+        kiln(*fit, "--max-iterations", 1, "--checkpoint", state, "-o", models[1])
+        as_json(*fit, "--resume", state, "-o", models[1])
+        self.assertEqual(*(tensors(model) for model in models))
+        kiln("verify", models[1], points, *unlike[:2])
 
     def test_refusals(self):
         points = self.points()
