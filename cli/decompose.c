@@ -1,6 +1,7 @@
 /* kiln svd and kiln pca: read a matrix, find its largest singular triples, tell them. */
 #include "decompose.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,14 +257,21 @@ struct claimed {
     kiln_matrix *V, *s, *mean, *deviation;
 };
 
+static int take_if_there(kiln_matrix **A, const struct run *run, const struct verifying *v, const char *name,
+                         kiln_type type) {
+    kiln_type kept;
+    int64_t rows, cols;
+    if (!model_tensor_shape(v->model, name, &kept, &rows, &cols)) return 0;
+    return kiln_model_tensor(A, run->device, type, v->model, name) == KILN_OK ? 0 : fail_library(USING_MODEL);
+}
+
 /* A tensor that the options ask for; one that they do not is an entry that does not hold. */
 static int take_optional(kiln_matrix **A, struct run *run, struct verifying *v, const char *name, bool there,
                          kiln_type type) {
     kiln_type kept;
     int64_t rows, cols;
     verify_entry(v, model_tensor_shape(v->model, name, &kept, &rows, &cols) == there, "", name);
-    if (!there || !model_tensor_shape(v->model, name, &kept, &rows, &cols)) return 0;
-    return kiln_model_tensor(A, run->device, type, v->model, name) == KILN_OK ? 0 : fail_library(USING_MODEL);
+    return there ? take_if_there(A, run, v, name, type) : 0;
 }
 
 static void claim(struct verifying *v, const kiln_svd_verification *found, const struct claimed *c) {
@@ -282,8 +290,37 @@ static void claim(struct verifying *v, const kiln_svd_verification *found, const
     if (c->deviation) claim_bound(v, "deviations", "deviations' error", 1e4 * units, found->deviations, 1, 0);
 }
 
+static int64_t count_from(const double *s, int64_t k, double least) {
+    int64_t count = 0;
+    while (count < k && s[count] > least) count++;
+    return count;
+}
+
+/* A count of values beyond a bound that the run may have seen on either side of it. */
+static void claim_count(struct verifying *v, const char *key, int64_t least, int64_t most) {
+    const double claimed = verify_number(v->report, key);
+    verify_entry(v, claimed >= (double)least && claimed <= (double)most, "report", key);
+}
+
+/* Claims that follow from the values alone. */
+static void claim_counts(struct verifying *v, const double *s, int64_t k, const kiln_matrix *X, bool graph) {
+    const bool narrow = kiln_matrix_type(X) == KILN_F32;
+    const double epsilon = narrow ? (double)FLT_EPSILON : DBL_EPSILON;
+    const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X);
+    const double least = (double)(rows > cols ? rows : cols) * epsilon * s[0];
+    double squares = 0;
+    for (int64_t c = 0; c < k; c++) squares += s[c] * s[c];
+    if (isfinite(squares))
+        claim_equal(v, "squares", "squares", verify_number(v->report, "squares"), squares, 16 * epsilon, 0);
+    claim_count(v, "rank", count_from(s, k, 2 * least), count_from(s, k, least / 2));
+    if (graph)
+        claim_count(v, "connected_components", count_from(s, k, 1 - 32 * epsilon),
+                    count_from(s, k, 1 - 128 * epsilon));
+}
+
 /* The last value over the first: nothing beside the vectors may be larger. */
-static int claim_last(struct verifying *v, const kiln_svd_verification *found, const struct claimed *c) {
+static int claim_last(struct verifying *v, const kiln_svd_verification *found, const struct claimed *c,
+                      const kiln_matrix *X, bool graph) {
     const double claimed = fmax(verify_number(v->report, "residual"), verify_number(v->options, "tolerance"));
     int code = 0;
     double *s = values_of(c->s, &code);
@@ -291,8 +328,44 @@ static int claim_last(struct verifying *v, const kiln_svd_verification *found, c
     const double last = s[0] > 0 ? s[kiln_matrix_rows(c->s) - 1] / s[0] : 0;
     claim_bound(v, "beyond", "largest value beside these", last, found->beyond, 1,
                 last * (1 + 1e-6) + 2 * claimed + found->values_rounding);
+    claim_counts(v, s, kiln_matrix_rows(c->s), X, graph);
     free(s);
     return 0;
+}
+
+/* The variances of coordinates that the model gives for its data, and their sum over all columns, which the
+ * model has where the report knows it. */
+static int claim_variances(struct run *run, struct verifying *v, const struct claimed *c) {
+    const kiln_matrix *X = kiln_data_X(v->data);
+    const kiln_type type = kiln_matrix_type(c->V);
+    const int64_t m = kiln_matrix_rows(X), k = kiln_matrix_cols(c->V);
+    kiln_matrix *variance = NULL, *total = NULL, *P = NULL;
+    const double known = verify_number(v->report, "variance"), digits = type == KILN_F32 ? 1e-3 : 1e-8;
+    double off = 0, most = 0;
+    int code = take_if_there(&variance, run, v, "variance", type);
+    if (!code) code = take_if_there(&total, run, v, "total", KILN_F64);
+    if (!code && variance && kiln_predict(&P, v->model, X) != KILN_OK) code = fail_library(READING);
+    double *const t = !code && P ? values_of(P, &code) : NULL;
+    double *const claimed = !code && P ? values_of(variance, &code) : NULL;
+    for (int64_t j = 0; t && claimed && j < k; j++) {
+        double mean = 0, square = 0, size = 0;
+        for (int64_t i = 0; i < m; i++) mean += t[i * k + j] / (double)m;
+        for (int64_t i = 0; i < m; i++) {
+            square += (t[i * k + j] - mean) * (t[i * k + j] - mean);
+            size += t[i * k + j] * t[i * k + j];
+        }
+        const double rows = m > 1 ? (double)m - 1 : 1;
+        off = fmax(off, fabs(claimed[j] - square / rows));
+        most = fmax(most, size / rows);
+    }
+    if (t && claimed) verify_entry(v, off <= digits * most, "tensor", "variance");
+    double *const sum = !code && total ? values_of(total, &code) : NULL;
+    if (sum && !isnan(known)) verify_entry(v, fabs(*sum - known) <= digits * known, "tensor", "total");
+    double *const numbers[] = {t, claimed, sum};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) free(numbers[i]);
+    kiln_matrix *const all[] = {variance, total, P};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    return code;
 }
 
 int decompose_verify(struct run *run, struct verifying *v) {
@@ -318,7 +391,8 @@ int decompose_verify(struct run *run, struct verifying *v) {
     if (!code && kiln_verify_svd(&found, c.V, c.s, X, &options) != KILN_OK) code = fail_library(READING);
     run->seconds.solve = clock_seconds() - start;
     if (!code) claim(v, &found, &c);
-    if (!code) code = claim_last(v, &found, &c);
+    if (!code) code = claim_last(v, &found, &c, X, options.graph);
+    if (!code && !options.graph) code = claim_variances(run, v, &c);
     kiln_matrix *const all[] = {c.V, c.s, c.mean, c.deviation};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     return code;

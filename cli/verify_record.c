@@ -377,9 +377,9 @@ static const struct figures {
                {"sfa", "mean l2 zero_factors"},
                {"gap", "log_likelihood"},
                {"lda", "perplexity_bound"},
-               {"svd", "orthogonality variance rank"},
-               {"pca", "orthogonality variance rank"},
-               {"spectral", "orthogonality rank connected_components isolated"},
+               {"svd", "squares orthogonality variance rank"},
+               {"pca", "squares orthogonality variance rank"},
+               {"spectral", "squares orthogonality rank connected_components isolated"},
                {"hits", "eigenvalue_error weighted"},
                {"pagerank", "error_bound dangling_mass weighted"}};
 

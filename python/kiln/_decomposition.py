@@ -301,6 +301,9 @@ class PCA(_Principal):
                      "_variance"):
             setattr(self, name, getattr(self, name)[:k].copy())
         self.n_components_, self.n_samples_ = k, rows
+        values = self.singular_values_.astype(np.float64)
+        figures = {**self.report_.figures, "rank": min(self.report_.figures["rank"], k)}
+        self.report_ = self.report_._replace(objective=float(values @ values), figures=figures)
         rest = self._total - float(np.sum(self.explained_variance_, dtype=np.float64))
         self.noise_variance_ = max(rest, 0.0) / (most - k) if k < most else 0.0
 
