@@ -179,7 +179,8 @@ typedef struct kiln_glm_options {
     const kiln_matrix *offset;  /* m x 1, or NULL */
     /* (n + 1) x 1, or n x 1 without an intercept: coefficients first, then the intercept; NULL = not wanted.
      * n at most 16384, and no penalty. All NaN where columns only seem to depend on others in the matrix that
-     * errors come from, as rows of 1e10 beside others of 1 make them do. */
+     * errors come from, as rows of 1e10 beside others of 1 make them do. Columns that depend on those before
+     * them have coefficient 0 and the error NaN; w has not the least norm then. */
     kiln_matrix *standard_errors;
     kiln_control control;
     double l1;      /* default none */

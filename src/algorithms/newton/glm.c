@@ -390,7 +390,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     newton->one_sided = one_sided(&glm);
     TRY(glm_fit(&glm, w, b));
     TRY(count_parameters(&parameters, &errors, &glm));
-    TRY(ki_newton_least_norm(newton));
+    if (!errors) TRY(ki_newton_least_norm(newton)); /* errors are of a model without the dependent columns */
     TRY(glm_judge(&figures, &glm, (double)parameters.count));
     if (parameters.how == KI_UNCOUNTED) figures.aic = NAN;
     check_reach(&glm, &figures);
