@@ -1,4 +1,4 @@
-# cmake -DBUILD= -DSOURCE= -DWORK= -DCC= -DPKG_CONFIG= -DLIBDIR= -DBINDIR= -DGENERATOR= -DLINK_FLAGS= -P install.cmake
+# cmake -DBUILD= -DSOURCE= -DWORK= -DCC= -DPKG_CONFIG= -DLIBDIR= -DBINDIR= -DGENERATOR= -DLINK_FLAGS= -DVERSION= -P install.cmake
 # A program of ten lines, built as a user would build it: with pkg-config (shared and static) and with find_package.
 set(prefix ${WORK}/prefix)
 set(expected "y = 1.96 x + 1.10\n")
@@ -43,7 +43,7 @@ expect(./with_static)
 # The CMake package.
 file(WRITE ${WORK}/outside/CMakeLists.txt "cmake_minimum_required(VERSION 3.18)
 project(outside C)
-find_package(kiln 0.1 REQUIRED)
+find_package(kiln ${VERSION} REQUIRED)
 add_executable(with_cmake 00_first.c)
 target_link_libraries(with_cmake PRIVATE kiln::kiln ${LINK_FLAGS})
 ")

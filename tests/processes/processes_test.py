@@ -211,7 +211,7 @@ def cases(path):
     yield True, ["kmeans", path("x.npz"), "-k", "3", "--seed", "1", "--spherical", "--batch", "64"]
     yield True, ["svd", path("x.npz"), "-k", "3", "--solver", "krylov"]
     yield True, ["pca", path("all.csv"), "-k", "3", "--scale"]
-    yield True, ["spectral", path("graph.edges"), "-k", "3"]
+    yield False, ["spectral", path("graph.edges"), "-k", "3"]
     yield True, ["linreg", path("quoted.csv"), "--target", "y", "--ignore", 'the\n"note"']
     yield True, ["linreg", path("x.mtx"), "--target-file", path("y.npy")]
     yield True, ["linreg", path("square.mtx"), "--target-file", path("short.txt"), "--l2", "1"]
