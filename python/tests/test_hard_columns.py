@@ -394,6 +394,23 @@ def test_what_met_infinity_is_no_model():
     assert not hasattr(model, "coef_")
 
 
+@pytest.mark.parametrize("shape", ["wide", "far", "scaled"])
+def test_least_norm_of_any_shape(shape):
+    """Their least squares end by rounding, at the least norm all the same."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 120) if shape == "wide" else (300, 3))
+    if shape == "far":
+        X = np.column_stack([X, X[:, 0]]) + 100
+    if shape == "scaled":
+        X = np.column_stack([X * [1, 1e-3, 1e3], X[:, 0] + X[:, 1] * 1e-3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = kiln.PoissonRegressor(alpha=0).fit(X, rng.poisson(2, len(X)) + 1).coef_
+    centred = X - X.mean(0)
+    np.testing.assert_allclose(np.linalg.pinv(centred) @ (centred @ found), found, rtol=0,
+                               atol=1e-8 * np.abs(found).max())
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma", "logistic", "softmax"])
 def test_least_norm_without_a_penalty(family, intercept):

@@ -89,6 +89,20 @@ HONEST = {
 }
 
 
+@pytest.mark.parametrize("shape, centre, options", [
+    ((300, 8), 1e10, ["pca", "-k", "3"]), ((300, 8), 1e6, ["pca", "-k", "3", "--type", "f32"]),
+    ((300, 8), 1e9, ["pca", "-k", "3", "--scale"]), ((20, 300), 0, ["svd", "-k", "3", "--max-iterations", "1"]),
+    ((50, 200), 0, ["pca", "-k", "3", "--max-iterations", "2"])])
+def test_a_decomposition_holds(shape, centre, options, tool, tmp_path):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=shape) + centre)
+    path = tmp_path / "m.kiln"
+    subprocess.run([tool, options[0], tmp_path / "X.npy", *options[1:], "-o", path, "--device", "cpu", "-q"],
+                   check=False, capture_output=True)
+    judged = subprocess.run([tool, "verify", path, tmp_path / "X.npy", "--json", "-q"], capture_output=True,
+                            text=True)
+    assert judged.returncode == 0, judged.stdout
+
+
 @pytest.mark.parametrize("kind", list(HONEST))
 def test_it_holds(kind, tool, tmp_path):
     X, y, arguments = HONEST[kind]

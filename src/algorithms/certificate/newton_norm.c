@@ -17,7 +17,7 @@ static kiln_status fits_alike(bool *alike, struct ki_arena *arena, const kiln_re
     TRY(arena->status);
     TRY(kiln_norm(largest, eta, KILN_NORM_MAX));
     for (int c = 0; c < newton->k; c++) allowed += newton->columns.weight * pow(lost * largest[c], 2);
-    *alike = report->converged && kiln_report_figure(report, "rank") == (double)newton->rank &&
+    *alike = kiln_report_figure(report, "rank") == (double)newton->rank &&
              kiln_report_figure(report, "rss") <= allowed;
 done:
     return status;

@@ -139,9 +139,9 @@ void ki_svd_graph_tell(struct ki_svd *s) {
     if (parts > 1)
         ki_report_warn(
             report, "connected_components", "the graph of the largest connected part",
-            "the graph falls into parts, or nearly: %lld eigenvalues of the Laplacian are 0, and their "
+            "the graph falls into parts, or nearly: %s%lld eigenvalues of the Laplacian are 0, and their "
             "vectors are any basis of what these have",
-            (long long)parts);
+            parts == s->k ? "at least " : "", (long long)parts);
     if (s->isolated > 0)
         ki_report_warn(report, "isolated", "the graph without them", "vertices without links: %lld",
                        (long long)s->isolated);
