@@ -628,12 +628,28 @@ def check_sparse(array: Any) -> None:
             _check_places(places[:starts[-1]], "indices", across)
 
 
+def widened(array: Any) -> Any:
+    """An array or sparse matrix whose numbers can be added up: SciPy and NumPy add narrow ones in their own
+    type, where sums wrap around."""
+    kind = array.dtype
+    narrow = kind == np.float16 or (kind.kind in "biu" and kind.itemsize < 8)
+    return array.astype(np.float64) if narrow else array
+
+
+def canonical(array: Any) -> Any:
+    """A sparse matrix of SciPy's as CSR, with each entry once and by columns."""
+    if getattr(array, "format", "") == "csr" and array.has_canonical_format:
+        return array
+    csr = widened(array).tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy() if csr is array else csr
+        csr.sum_duplicates()
+    return csr
+
+
 def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
     check_sparse(array)
-    csr = array.tocsr() if hasattr(array, "tocsr") else _torch_csr(array)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
+    csr = canonical(array if hasattr(array, "tocsr") else _torch_csr(array))
     if csr.shape[1] >= 2**31:
         raise ArgumentError(f"expected fewer than 2^31 columns, got {csr.shape[1]}")
     values = _plain(csr.data, _float_type(csr, dtype))

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (_check_n_features, _check_sample_weight, check_array, check_is_fitted,
                                       validate_data)
 
-from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, refuse_disguised, with_threads
+from ._arrays import (Device, Matrix, canonical, check_sparse, choose, device, matrix, refuse_disguised,
+                      with_threads)
 from ._columns import as_table
 from ._dlpack import as_floats, on_cuda, to_host
 from ._frames import all_numbers, as_column, check_names, encoded, numbers_by_name, with_names
@@ -106,6 +107,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         refuse_disguised(X)
         if hasattr(X, "tocsr"):
             check_sparse(X)
+            X = canonical(X)
         if not isinstance(y, str):
             refuse_disguised(y, "y")
             more["y"] = y
@@ -113,11 +115,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             more.pop("reset")
             found = check_array(X, dtype=kinds, order="C", estimator=self, **more)
             _check_n_features(self, found, reset=False)
-            return _canonical(found)
+            return found
         found = validate_data(self, X, dtype=kinds, order="C", **more)
         if reset:
             self.__dict__.pop("_schema", None)
-        return _canonical(found) if isinstance(y, str) else (_canonical(found[0]), found[1])
+        return found
 
     def _is_plain(self, X: Any, y: Any) -> bool:
         """Whether checks would leave X, of a fitted model's call, as it is, and say nothing."""
@@ -327,14 +329,6 @@ def _of_all(kind: type, name: str) -> dict[str, Any]:
     for each in reversed(kind.__mro__):
         found.update(vars(each).get(name, {}))
     return found
-
-
-def _canonical(X: Any) -> Any:
-    """X; a sparse one with each entry once, and by columns."""
-    if hasattr(X, "tocsr") and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def as_columns(values: Any, dtype: Any) -> Any:

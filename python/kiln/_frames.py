@@ -101,6 +101,9 @@ def places(names: Any, wanted: Any, table: str, first: str) -> list[int]:
     """Where the columns of these names are among `names`; an error where there are others. table, first: how
     the error calls the table, and when the wanted names were there."""
     place = {name: j for j, name in enumerate(names)}
+    if len(place) != len(names):
+        twice = next(name for j, name in enumerate(names) if place[name] != j)
+        raise DataError(f"{table} has two columns of the name {str(twice)!r}")
     for said, missing in (("lacks the column", [name for name in wanted if name not in place]),
                           (f"has a column that was not there {first},", [name for name in names
                                                                          if name not in set(wanted)])):

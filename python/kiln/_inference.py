@@ -12,7 +12,7 @@ import numpy as np
 
 from ._arrays import Matrix, matrix
 from ._base import as_columns, beside, host_vector
-from ._library import ArgumentError, check, ffi, lib, struct, text
+from ._library import ArgumentError, DataError, check, ffi, lib, struct, text
 from ._words import convergence, warn
 
 _KINDS = {"nonrobust": lib.KILN_ERRORS_MODEL, "HC0": lib.KILN_ERRORS_HC0, "HC1": lib.KILN_ERRORS_HC1,
@@ -302,7 +302,10 @@ def _level(alpha: float) -> float:
 
 def _group_fields(groups: Any, rows: int) -> dict[str, Any]:
     """The options' fields: any labels, one for each row."""
-    labels, places = np.unique(host_vector(groups), return_inverse=True)
+    given = host_vector(groups)
+    if len(missing := np.flatnonzero(given != given)):  # NaN alone is not itself
+        raise DataError(f"the group of row {missing[0]} (from 0) is missing")
+    labels, places = np.unique(given, return_inverse=True)
     places = np.ascontiguousarray(places.ravel(), np.int64)
     if len(places) != rows:
         raise ArgumentError(f"groups has {len(places)} entries, X {rows} rows")

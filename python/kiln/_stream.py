@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ._arrays import Device, Matrix, numbers, refuse_disguised
+from ._arrays import Device, Matrix, canonical, numbers, refuse_disguised
 from ._columns import as_table
 from ._library import ArgumentError
 
@@ -25,16 +25,16 @@ def _array(batch: Any, number: int) -> tuple[Any, Any]:
     if isinstance(batch, Matrix):
         return batch.numpy(), batch.feature_names
     if hasattr(batch, "tocsr"):
-        rows = batch.tocsr()
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        return rows, None
+        return canonical(batch), None
     table = as_table(batch)
     if table is not None:
         from ._frames import numeric_batch
 
-        return numeric_batch(table, f"batch {number}")
+        rows, names = numeric_batch(table, f"batch {number}")
+        if names is None and hasattr(batch, "columns"):
+            labels = list(batch.columns)  # numbers and tuples are names, too, but for the places themselves
+            names = None if labels == list(range(len(labels))) else labels
+        return rows, names
     if getattr(batch, "dtype", None) is not None and batch.dtype.kind == "c":
         raise ArgumentError(f"batch {number} is complex, but rows are real numbers")
     try:
@@ -158,6 +158,8 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
     try:
         for number, batch in enumerate(batches):
             paired = isinstance(batch, tuple)
+            if paired and len(batch) != 2:
+                raise ArgumentError(f"batch {number} is a tuple of {len(batch)}, but a pair is (X, y)")
             rows, names = _array(batch[0] if paired else batch, number)
             if spool is None:
                 spool, with_targets = _Spool(folder.name, rows, names, dtype), paired
@@ -171,7 +173,8 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
         if spool is None:
             raise ArgumentError("there are no batches")
         X = Matrix(spool.end(), device, dtype=spool.values.dtype)
-        X.feature_names = spool.names
+        X.feature_names = (spool.names if spool.names is not None
+                           and all(isinstance(name, str) for name in spool.names) else None)
     except BaseException:
         if spool is not None:
             spool.abandon()

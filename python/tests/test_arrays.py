@@ -61,6 +61,22 @@ def narrow_array(dtype, shape=(300, 40)):
     return np.random.default_rng(1).integers(least, most, shape).astype(dtype)
 
 
+@pytest.mark.parametrize("form", ["csr", "coo", "csc"])
+@pytest.mark.parametrize("take", [kiln.matrix, lambda S: kiln.stream([S])], ids=["matrix", "stream"])
+def test_repeated_entries_add_up_beyond_their_type(form, take):
+    """In its own 8 bits SciPy makes 144 of 200 + 200."""
+    S = scipy.sparse.coo_matrix((np.array([200, 200, 7], np.uint8), ([0, 0, 1], [1, 1, 0])), (2, 2))
+    if form != "coo":  # with both entries, which SciPy's own conversion would add
+        data, places = np.array([200, 200, 7], np.uint8), np.array([1, 1, 0] if form == "csr" else [0, 0, 1])
+        starts = np.array([0, 2, 3])
+        S = getattr(scipy.sparse, f"{form}_matrix")((data, places, starts), (2, 2))
+    want = [[0, 400], [7, 0]] if form != "csc" else [[400, 0], [0, 7]]
+    assert take(S).numpy().toarray().tolist() == want
+    y = [1.0, 2.0]
+    np.testing.assert_allclose(kiln.Ridge(fit_intercept=False).fit(S, y).coef_,
+                               kiln.Ridge(fit_intercept=False).fit(np.array(want, float), y).coef_)
+
+
 @pytest.mark.parametrize("wide", [np.float64, np.float32])
 @pytest.mark.parametrize("dtype", NARROW)
 def test_narrow_numbers_are_used_where_they_lie(dtype, wide):

@@ -447,6 +447,8 @@ def test_dask(client):
         over.fit(kiln.Ridge(), cut, weights.rechunk(50))
     with pytest.raises(kiln.ArgumentError, match="must be a Dask array"):
         over.fit(kiln.Ridge(), X, s)
+    with pytest.raises(kiln.ArgumentError, match="partition 0 .*rechunk"):  # as many, and as many rows in all
+        over.fit(kiln.Ridge(), cut.rechunk(((200, 100, 200), 5)), weights.rechunk(((100, 200, 200),)))
 
 
 def test_dask_frames(client):

@@ -288,3 +288,12 @@ def test_networkx_names_of_parameters() -> None:
     assert max(abs(found[node] - wanted[node]) for node in G) < 1e-9
     with pytest.raises(kiln.ArgumentError, match="alpha is another name of damping"):
         kiln.pagerank(G, alpha=0.5, damping=0.6)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, bool])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.coo_matrix])
+def test_links_both_ways_are_added_beyond_their_type(form: Any, dtype: Any) -> None:
+    """200 + 200 is no number of 8 bits."""
+    links = np.array([[0, 200, 3], [200, 0, 1], [0, 100, 0]]).astype(dtype)
+    found = kiln.pagerank(form(links), undirected=True).scores
+    np.testing.assert_allclose(found, kiln.pagerank(links.astype(float), undirected=True).scores, rtol=1e-9)

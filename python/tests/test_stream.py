@@ -82,6 +82,13 @@ def test_tables(library):
         kiln.stream([tables[0], X])
     with pytest.raises(kiln.DataError, match="batch 0: the column 't' is of .*TableEncoder"):
         kiln.stream([make({"n": [1.0], "t": ["u"]})])
+    if library == "pyarrow":
+        twice = module.table([[1.0], [2.0]], names=["a", "a"])
+        with pytest.raises(kiln.DataError, match="batch 1 has two columns of the name 'a'"):
+            kiln.stream([make({"a": [1.0], "b": [2.0]}), twice])
+    if library == "pandas":
+        years = make({2023: [1.0], 2024: [2.0]}), make({2024: [20.0], 2023: [10.0]})
+        assert kiln.stream(years).numpy().tolist() == [[1, 2], [10, 20]]
     with pytest.raises(kiln.DataError, match="batch 0: the column 'd' is of .*dates"):
         kiln.stream([make({"n": [1.0], "d": [datetime.date(2020, 1, 2)]})])
     if library == "pyarrow":
@@ -103,6 +110,7 @@ def test_tables(library):
     ([X, np.ma.masked_greater(X, 1)], "batch 1: expected real numbers, got a masked array"),
     ([np.array([["u", "v"]])], "batch 0: expected real numbers, got an array of <U1"),
     ([np.array([["2020-01-02"]], "M8[D]")], "batch 0: expected real numbers, got datetime64"),
+    ([(X, Y, Y)], "batch 0 is a tuple of 3"),
     ([(X, np.ma.masked_greater(Y, 1))], "y of batch 0: expected real numbers, got a masked array"),
 ])
 def test_refused(tmp_path, monkeypatch, batches, message):

@@ -36,7 +36,7 @@ def fit(estimator: Any, X: Any, y: Any = None, *, client: Any = None, device: st
         raise ArgumentError("X, y and what else there is for each row must have as many partitions each: "
                             f"{ {name: len(one) for name, one in pieces.items()} }")
     futures = client.compute([{name: pieces[name][i] for name in pieces} for i in range(len(pieces["X"]))])
-    over.wait(futures)
+    _check_rows(client.gather(client.map(_rows_of, futures, pure=False)))
     where: dict[str, list[Any]] = {}
     for future, workers in zip(futures, (client.who_has([one])[one.key] for one in futures)):
         if not workers:
@@ -64,6 +64,18 @@ def _pieces(name: str, one: Any) -> list[Any]:
     if hasattr(one, "chunks") and one.ndim == 2 and len(one.chunks[1]) > 1:
         one = one.rechunk({1: -1})
     return list(np.ravel(np.array(one.to_delayed(), object)))
+
+
+def _rows_of(part: dict[str, Any]) -> dict[str, int]:
+    return {name: one.shape[0] for name, one in part.items()}
+
+
+def _check_rows(counts: list[dict[str, int]]) -> None:
+    """Each partition of X has its own rows of y: sums that agree would hide rows of others."""
+    for number, count in enumerate(counts):
+        if len(set(count.values())) != 1:
+            raise ArgumentError(f"partition {number} (from 0) has other rows in X, y and what else there is for "
+                                f"each row: {count}; rechunk them alike")
 
 
 def _joined_rows(parts: list[Any]) -> Any:
