@@ -60,7 +60,7 @@ done:
 
 /* Cuts text at the mark, behind which there is a whole number from 1 to `most`, or there was no mark. */
 static bool cut(char *text, char mark, long most, long *number) {
-    char *at = strchr(text, mark), *end;
+    char *at = strchr(text, mark), *end = at;
     if (!at) return true;
     *at++ = '\0';
     *number = *at >= '1' && *at <= '9' ? strtol(at, &end, 10) : 0;
