@@ -362,8 +362,8 @@ static int claim_variances(struct run *run, struct verifying *v, const struct cl
         off = fmax(off, fabs(claimed[j] - square / rows));
         most = fmax(most, size / rows);
     }
-    /* Vectors that are not exact have variances beside those of their values; what X's means leave of a coordinate's
-     * digits is lost to its variance. */
+    /* Vectors that are not exact have variances beside those of their values, and what X's means take of a
+     * coordinate's digits its variance does not have. */
     const double inexact = fmax(verify_number(v->report, "residual"), 0);
     const double lost = far * (type == KILN_F32 ? FLT_EPSILON : DBL_EPSILON);
     const double allowed = (digits + 4 * inexact) * most + 2 * sqrt(most) * lost + lost * lost;

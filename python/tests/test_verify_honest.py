@@ -91,7 +91,8 @@ HONEST = {
 
 @pytest.mark.parametrize("shape, centre, options", [
     ((300, 8), 1e10, ["pca", "-k", "3"]), ((300, 8), 1e6, ["pca", "-k", "3", "--type", "f32"]),
-    ((300, 8), 1e9, ["pca", "-k", "3", "--scale"]), ((20, 300), 0, ["svd", "-k", "3", "--max-iterations", "1"]),
+    ((300, 8), 1e9, ["pca", "-k", "3", "--scale"]),
+    ((20, 300), 0, ["svd", "-k", "3", "--max-iterations", "1"]),
     ((50, 200), 0, ["pca", "-k", "3", "--max-iterations", "2"])])
 def test_a_decomposition_holds(shape, centre, options, tool, tmp_path):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=shape) + centre)

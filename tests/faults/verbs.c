@@ -384,8 +384,8 @@ static void sweep(run_of_verb *run, const char *name) {
 
 #define VERBS(X)                                                                                             \
     X(linreg)                                                                                                \
-    X(logreg) X(glm) X(svm) X(kmeans) X(pagerank) X(hits) X(mds) X(als) X(sfa) X(gap) X(lda) X(svd)          \
-        X(spectral)
+    X(logreg)                                                                                                \
+    X(glm) X(svm) X(kmeans) X(pagerank) X(hits) X(mds) X(als) X(sfa) X(gap) X(lda) X(svd) X(spectral)
 #define TEST(name)                                                                                           \
     static void name##_without_memory(void **state) {                                                        \
         (void)state;                                                                                         \

@@ -74,8 +74,8 @@ def _check_rows(counts: list[dict[str, int]]) -> None:
     """Each partition of X has its own rows of y: sums that agree would hide rows of others."""
     for number, count in enumerate(counts):
         if len(set(count.values())) != 1:
-            raise ArgumentError(f"partition {number} (from 0) has other rows in X, y and what else there is for "
-                                f"each row: {count}; rechunk them alike")
+            raise ArgumentError(f"partition {number} (from 0) has other rows in X, y and what else there is "
+                                f"for each row: {count}; rechunk them alike")
 
 
 def _joined_rows(parts: list[Any]) -> Any:
