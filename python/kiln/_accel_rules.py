@@ -218,6 +218,9 @@ _FITS: dict[str, tuple[str, Callable[..., Any], float]] = {
                                                                       1e-4), "LinearSVC": ("svm", _svm, 1e-4),
     "LinearSVR": ("svm", _svm, 1e-4), "MiniBatchKMeans": ("cluster", never(_RANDOM), 0.0),
     "MiniBatchNMF": ("decomposition", never(_RANDOM), 0.0),
+    "SpectralEmbedding": ("manifold",
+                          never("vectors of equal eigenvalues are any: kiln.SpectralEmbedding has its own"),
+                          0.0),
     "LatentDirichletAllocation": ("decomposition",
                                   never("its inner iterations end elsewhere: kiln.LatentDirichletAllocation "
                                          "runs to the end"), 0.0),
