@@ -371,14 +371,13 @@ class Ridge(LinearRegression):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Goes on with these rows: coef_ and intercept_ are those of fit on all rows that came so far, each
         of which is looked at once, from sums of n_features^2 numbers. These go with pickles, not with model
-        files: partial_fit refuses to go on from load() or fit(), whose rows it would forget."""
+        files: after fit() or load(), whose rows are not known any more, it begins anew, with a warning."""
         if self.positive or self.standardize:
             raise ArgumentError("partial_fit knows neither positive=True nor standardize=True")
         first = not hasattr(self, "_sums")
         if first and hasattr(self, "coef_"):
-            raise ArgumentError("partial_fit cannot go on from fit() or a model file, which keep no sums of "
-                                "the rows so far: begin with a new Ridge, and let partial_fit see all rows; "
-                                "pickle keeps its sums")
+            warn("partial_fit begins anew: fit() and model files keep no sums of the rows so far, as "
+                 "partial_fit itself and pickle do")
         X, y = self._checked(X, y, multi_output=True, y_numeric=True, reset=first)
         X = X.numpy() if isinstance(X, Matrix) else X
         targets = as_columns(host_vector(y), X.dtype)
