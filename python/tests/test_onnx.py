@@ -10,7 +10,7 @@ import kiln
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 QUIET = pytest.mark.filterwarnings("ignore")
-NONE = {"MDS", "ALS", "SFA", "LatentDirichletAllocation", "PCA", "TruncatedSVD"}
+NONE = {"MDS", "ALS", "SFA", "LatentDirichletAllocation", "PCA", "TruncatedSVD", "SpectralEmbedding"}
 SHARES = np.random.default_rng(1).uniform(0.1, 0.9, len(X))
 LINKS = {"identity": AMOUNTS + 3, "log": AMOUNTS, "logit": SHARES, "sqrt": AMOUNTS, "inverse": AMOUNTS,
          "inverse-squared": AMOUNTS, "power": AMOUNTS, "cloglog": SHARES, "probit": SHARES, "cauchit": SHARES}
