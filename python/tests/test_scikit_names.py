@@ -21,7 +21,7 @@ def models():
 def test_what_is_missing_is_listed_with_its_reason(models):
     """The other way round where it is scikit-learn's of the page's version: what is listed is missing."""
     known = {(kind, name)
-             for kinds, names, *_ in listed("What scikit-learn's classes have and Kiln's have not")
+             for kinds, names, *_ in listed("scikit-learn's features that Kiln lacks")
              for kind in kinds.split(", ") for name in names.split(", ")}
     found = {(kind, name) for kind, _, name in gaps(models)}
     if CURRENT:
