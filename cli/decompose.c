@@ -103,7 +103,6 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     kiln_svd_options *options = &d->options;
     *options = *(const kiln_svd_options *)s->options;
     options->size = sizeof *options;
-    options->seed = s->run->settings->seed;
     options->mean = d->mean;
     options->deviation = d->deviation;
     options->variance = d->variance;
@@ -229,7 +228,7 @@ static void put_head(struct result *result, const struct solving *s) {
              text_plural(((const struct decomposition *)s->state)->k, "component"));
 }
 
-static int take_options(struct run *run, struct settings *settings) {
+int decompose_take(struct run *run, struct settings *settings) {
     (void)run;
     ((kiln_svd_options *)(void *)settings->algorithm.bytes)->seed = settings->seed;
     return 0;
@@ -240,7 +239,7 @@ const struct solver decompose_solver = {.schema = "kiln.decomposition/1",
                                         .words.change = "residual",
                                         .words.ranks = true,
                                         .bytes = sizeof(struct decomposition),
-                                        .take = take_options,
+                                        .take = decompose_take,
                                         .check = check,
                                         .prepare = prepare,
                                         .solve = solve,

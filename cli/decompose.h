@@ -14,6 +14,8 @@ typedef kiln_status decompose_call(kiln_matrix *U, kiln_matrix *s, kiln_matrix *
                                    const kiln_svd_options *options, kiln_report *report);
 
 extern const struct solver decompose_solver;
+/* solver.take: the seed is one of the options. */
+int decompose_take(struct run *run, struct settings *settings);
 int decompose_verify(struct run *run, struct verifying *v);
 int64_t decompose_width(const struct settings *settings);
 

@@ -48,19 +48,12 @@ static int prepare(struct solving *s) {
     return code ? code : solve_allocate(&e->deviation, s, e->n, 1);
 }
 
-static kiln_svd_options options_of(const struct solving *s) {
+static kiln_status solve(struct solving *s, const kiln_control *control) {
     const struct embedding *e = s->state;
     kiln_svd_options options = *(const kiln_svd_options *)s->options;
     options.size = sizeof options;
-    options.seed = s->run->settings->seed;
     options.deviation = e->deviation;
     options.graph = 1;
-    return options;
-}
-
-static kiln_status solve(struct solving *s, const kiln_control *control) {
-    const struct embedding *e = s->state;
-    kiln_svd_options options = options_of(s);
     options.control = *control;
     return kiln_spectral(NULL, e->s, e->V, solving_X(s), &options, &s->report);
 }
@@ -161,18 +154,12 @@ static void put_head(struct result *result, const struct solving *s) {
              text_plural(((const struct embedding *)s->state)->k, "component"));
 }
 
-static int take_options(struct run *run, struct settings *settings) {
-    (void)run;
-    ((kiln_svd_options *)(void *)settings->algorithm.bytes)->seed = settings->seed;
-    return 0;
-}
-
 static const struct solver solver = {.schema = "kiln.embedding/1",
                                      .words.objective = "squares",
                                      .words.change = "residual",
                                      .words.ranks = true,
                                      .bytes = sizeof(struct embedding),
-                                     .take = take_options,
+                                     .take = decompose_take,
                                      .check = check,
                                      .prepare = prepare,
                                      .solve = solve,

@@ -28,7 +28,7 @@ struct ki_shares {
     double until[KI_MEMBERS + 1];
 };
 void ki_shares_of(struct ki_shares *shares, const kiln_matrix *X);
-/* What of so many, rows or entries, lies before member i's. */
+/* Returns how many of all rows or entries lie before member i's. */
 int64_t ki_shares_begin(const struct ki_shares *shares, int64_t all, int i);
 /* Seconds that a pass over X would take the member alone, from its figures, which are measured where the
  * machine's profile has none (choose/members.c). */

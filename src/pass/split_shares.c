@@ -1,4 +1,4 @@
-/* What share of X each member of a group has:
+/* Each member of a group has this share of X:
  *
  *     share_i = (1 / seconds_i) / sum_j (1 / seconds_j),
  *

@@ -165,7 +165,7 @@ static void found(void **state) {
         }
 }
 
-/* What does not fit stays as it is. */
+/* A matrix with one value that does not fit stays as it is. */
 static void not_lossless(void **state) {
     (void)state;
     double values[ROWS * COLS];

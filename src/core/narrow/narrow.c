@@ -234,7 +234,7 @@ done:
 
 /* ---- the caller's ---- */
 
-/* What the device does not read narrow becomes a copy of its type. */
+/* A device that does not read narrow values gets a copy in its type. */
 static kiln_status wrap_wide(kiln_matrix **A, kiln_device *device, const kiln_memory *memory,
                              kiln_element element, int64_t count) {
     const size_t bytes = (size_t)(count * ki_type_bytes(memory->type));

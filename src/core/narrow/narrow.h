@@ -33,7 +33,7 @@ kiln_status ki_widen_all(const kiln_matrix *const *all, size_t count);
 void ki_narrow_get(void *to, const kiln_matrix *A, int64_t first, int64_t count);
 /* All of them, by the device's threads. */
 void ki_narrow_get_all(void *to, const kiln_matrix *A);
-/* What A has of its own, or lent, that is narrow, goes. */
+/* Lets A's narrow values go, be they its own or lent. */
 void ki_narrow_release(kiln_matrix *A);
 
 #endif
