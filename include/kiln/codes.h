@@ -64,7 +64,8 @@ KILN_API kiln_status kiln_matrix_narrow(kiln_matrix *A, kiln_element element, in
 /* kiln_matrix_wrap of dense values in host memory that are numbers of `element`. A CPU reads them where they
  * lie until an operation has the matrix widened, which then has values of its own; other devices, and groups,
  * get a widened copy at once. Errors: those of kiln_matrix_wrap; ERR_ARGUMENT (a sparse matrix, memory of a
- * device). Cost: none on a CPU. */
+ * device); of the operation that has it widened ERR_NOMEM, where the budget has no room for wide values.
+ * Cost: none on a CPU. */
 KILN_API kiln_status kiln_matrix_wrap_narrow(kiln_matrix **A, kiln_device *device, const kiln_memory *memory,
                                              kiln_element element);
 /* A matrix is kept so. */

@@ -601,7 +601,7 @@ def _check_places(part: Any, name: str, most: int) -> None:
         raise DataError(f"the sparse matrix's {name} has numbers outside of [0, {most})")
 
 
-def check_sparse(array: Any) -> None:
+def _check_sparse(array: Any) -> None:
     """A sparse matrix of SciPy's whose arrays do not fit together is refused before anybody follows them."""
     form = getattr(array, "format", None)
     if len(array.shape) != 2:
@@ -637,8 +637,11 @@ def widened(array: Any) -> Any:
 
 
 def canonical(array: Any) -> Any:
-    """A sparse matrix of SciPy's as CSR, with each entry once and by columns."""
-    if getattr(array, "format", "") == "csr" and array.has_canonical_format:
+    """A sparse matrix of SciPy's as CSR, checked, with each entry once and by columns; others as they are."""
+    if not hasattr(array, "tocsr"):
+        return array
+    _check_sparse(array)
+    if array.format == "csr" and array.has_canonical_format:
         return array
     csr = widened(array).tocsr()
     if not csr.has_canonical_format:
@@ -647,8 +650,13 @@ def canonical(array: Any) -> Any:
     return csr
 
 
+def as_csr(X: Any) -> Any:
+    """A Matrix, array or sparse matrix as SciPy's csr_matrix, with each entry once."""
+    sparse = needed("scipy.sparse", "a sparse matrix in Python")
+    return sparse.csr_matrix(canonical(X.numpy() if isinstance(X, Matrix) else X))
+
+
 def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
-    check_sparse(array)
     csr = canonical(array if hasattr(array, "tocsr") else _torch_csr(array))
     if csr.shape[1] >= 2**31:
         raise ArgumentError(f"expected fewer than 2^31 columns, got {csr.shape[1]}")
@@ -674,9 +682,7 @@ def _torch_csr(array: Any) -> Any:
     sparse = needed("scipy.sparse", "a sparse tensor")
     parts = (np.asarray(part.detach()) for part in (array.values(), array.col_indices(),
                                                     array.crow_indices()))
-    made = sparse.csr_matrix(tuple(parts), array.shape)
-    check_sparse(made)
-    return made
+    return sparse.csr_matrix(tuple(parts), array.shape)
 
 
 def _cuda_memory(keep: list[Any], array: Any, where: str | Device) -> tuple[Device, Any]:

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (_check_n_features, _check_sample_weight, check_array, check_is_fitted,
                                       validate_data)
 
-from ._arrays import (Device, Matrix, canonical, check_sparse, choose, device, matrix, refuse_disguised,
-                      with_threads)
+from ._arrays import Device, Matrix, canonical, choose, device, matrix, refuse_disguised, with_threads
 from ._columns import as_table
 from ._dlpack import as_floats, on_cuda, to_host
 from ._frames import all_numbers, as_column, check_names, encoded, numbers_by_name, with_names
@@ -105,9 +104,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             refuse_disguised(y, "y")
             return X if isinstance(y, str) else (X, y if on_cuda(y) else np.asarray(y))
         refuse_disguised(X)
-        if hasattr(X, "tocsr"):
-            check_sparse(X)
-            X = canonical(X)
+        X = canonical(X)
         if not isinstance(y, str):
             refuse_disguised(y, "y")
             more["y"] = y

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from ._arrays import Device, Matrix, matrix
+from ._arrays import Device, Matrix, as_csr, matrix
 from ._base import Estimator
 from ._dlpack import to_host
 from ._functions import multiply, sddmm
@@ -363,7 +363,7 @@ class LatentDirichletAllocation(_Topics):
         corpus of total_samples of them: batch t moves components_ by (learning_offset + t)^-learning_decay of
         the way. The first call begins at random; y is ignored."""
         first = not hasattr(self, "components_")
-        X = self._documents(self._not_negative(self._validate(X, reset=first), "partial_fit"))
+        X = as_csr(self._not_negative(self._validate(X, reset=first), "partial_fit"))
         if first:
             self.random_state_ = random = check_random_state(self.random_state)
             self.components_ = random.gamma(100.0, 0.01, (self.n_components, X.shape[1])).astype(X.dtype)
@@ -382,11 +382,6 @@ class LatentDirichletAllocation(_Topics):
         self._forget_report()
         return self
 
-    @staticmethod
-    def _documents(X: Any) -> Any:
-        """A validated X on the host, as SciPy's CSR."""
-        return csr_matrix(X.numpy() if isinstance(X, Matrix) else X)
-
     def _gamma(self, X: Any) -> Any:
         """The parameters of the documents' distributions, whose means kiln_predict has."""
         mixtures = self._predict(X)
@@ -404,7 +399,7 @@ class LatentDirichletAllocation(_Topics):
     def score(self, X: Any, y: Any = None) -> float:
         """The variational lower bound of log p(X), documents and topics, as scikit-learn's."""
         check_is_fitted(self)
-        X = self._documents(self._validate(X, reset=False))
+        X = as_csr(self._validate(X, reset=False))
         gamma, topics = self._gamma(X).astype(np.float64), self.components_.astype(np.float64)
         T, U = np.exp(expected_logarithms(gamma)), np.exp(expected_logarithms(topics)).T
         likely = X.data @ np.log(sddmm(X.astype(np.float64), T, U, device="cpu").data)

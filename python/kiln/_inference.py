@@ -303,7 +303,8 @@ def _level(alpha: float) -> float:
 def _group_fields(groups: Any, rows: int) -> dict[str, Any]:
     """The options' fields: any labels, one for each row."""
     given = host_vector(groups)
-    if len(missing := np.flatnonzero(given != given)):  # NaN alone is not itself
+    absent = [one is None for one in given] if given.dtype == object else False
+    if len(missing := np.flatnonzero((given != given) | absent)):  # NaN alone is not itself
         raise DataError(f"the group of row {missing[0]} (from 0) is missing")
     labels, places = np.unique(given, return_inverse=True)
     places = np.ascontiguousarray(places.ravel(), np.int64)

@@ -14,7 +14,7 @@ from typing import Any, Callable, TypeVar, cast
 
 import numpy as np
 
-from ._arrays import Device, Matrix, host_memory
+from ._arrays import Device, Matrix, canonical, host_memory
 from ._library import ArgumentError, DeviceError, KilnError, UnsupportedError, check, ffi, lib, struct
 from ._words import warn
 
@@ -254,7 +254,8 @@ class _Rows:
                                    "of its own: a kiln.TableEncoder that was fitted before, once for all, "
                                    "makes numbers of them")
         names = _get_feature_names(X)
-        self.X = check_array(X.numpy() if isinstance(X, Matrix) else X, accept_sparse="csr", order="C",
+        X = canonical(X.numpy() if isinstance(X, Matrix) else X)
+        self.X = check_array(X, accept_sparse="csr", order="C",
                              dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=model)
         self.rows = {name: value if np.isscalar(value) and name != "y" else host_vector(value)
                      for name, value in rows.items() if value is not None}

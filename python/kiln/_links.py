@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import Matrix, canonical, check_sparse, is_graph, numbers, widened
+from ._arrays import Matrix, canonical, is_graph, numbers, widened
 from ._columns import as_table
 from ._extras import needed
 from ._library import ArgumentError, DataError
@@ -226,9 +226,7 @@ def _both_ways(links: Any) -> Any:
         raise ArgumentError(f"an adjacency matrix is square, got {' x '.join(map(str, np.shape(links)))}")
     if hasattr(links, "tocsr"):
         sparse = needed("scipy.sparse", "a graph")
-        check_sparse(links)
-        links = sparse.csr_array(canonical(links))
-        links = widened(links)
+        links = sparse.csr_array(widened(canonical(links)))
         return links + links.T - sparse.diags_array(links.diagonal())
     links = widened(numbers(links))
     return links + links.T - np.diag(np.diag(links))

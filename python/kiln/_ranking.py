@@ -4,10 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 
-from ._arrays import Matrix, device, matrix
+from ._arrays import Matrix, as_csr, device, matrix
 from ._library import ArgumentError, ffi, lib, struct
 from ._recommend import _Recommender
 
@@ -31,7 +30,7 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
     >>> sorted(kiln.ranking_metrics_at_k(model, train, test, K=5))
     ['auc', 'coverage', 'map', 'ndcg', 'precision', 'recall']
     """
-    train, test = csr_matrix(train_user_items), csr_matrix(test_user_items)
+    train, test = as_csr(train_user_items), as_csr(test_user_items)
     if train.shape != test.shape:
         raise ValueError(f"train_user_items is {train.shape}, test_user_items {test.shape}: they must be of "
                          "one shape")
@@ -64,11 +63,8 @@ def train_test_split(ratings: Any, train_percentage: float = 0.8,
     """
     if not 0 < train_percentage < 1:
         raise ArgumentError(f"train_percentage must be between 0 and 1, got {train_percentage!r}")
-    X = csr_matrix(ratings)
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
     where, seed = device("cpu"), int(check_random_state(random_state).randint(2**31 - 1))
-    parts, operand = [ffi.new("kiln_matrix **") for _ in range(2)], matrix(X, where)
+    parts, operand = [ffi.new("kiln_matrix **") for _ in range(2)], matrix(as_csr(ratings), where)
     where.call(lib.kiln_split_entries, *parts, operand.pointer, 1 - train_percentage, seed)
     train, test = (Matrix.adopt(part[0], where).numpy() for part in parts)
     return train, test
@@ -104,8 +100,7 @@ def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: An
     for row, words in zip(padded, lists):
         row[:len(words)] = words
     where = device("cpu")
-    documents = csr_matrix(X.numpy() if isinstance(X, Matrix) else X)
-    operand = matrix(documents.astype(np.float64) if documents.dtype != np.float32 else documents, where)
+    operand = matrix(as_csr(X), where)
     found = np.empty(len(lists))
     if len(lists):
         where.call(lib.kiln_coherence, ffi.from_buffer("double[]", found), getattr(lib, _KINDS[measure]),

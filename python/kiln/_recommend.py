@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_matrix
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ._arrays import Device, Matrix, matrix
+from ._arrays import Device, Matrix, as_csr, canonical, matrix
 from ._base import check_fitted, not_negative
 from ._dlpack import on_cuda, to_host
 from ._factors import _Factors
@@ -506,7 +505,8 @@ class ALS(_Recommender):
     def _fold_in_items(self, ids: Any, item_users: Any) -> Any:
         """Rows of B: the model with its sides exchanged."""
         check_is_fitted(self)
-        X = self._sparse(check_array(item_users, accept_sparse="csr", dtype=[np.float64, np.float32]))
+        X = self._sparse(check_array(canonical(item_users), accept_sparse="csr",
+                                     dtype=[np.float64, np.float32]))
         if X.shape[1] != len(self.row_factors_):
             raise ValueError(f"item_users has {X.shape[1]} columns, but must have one for each of "
                              f"{len(self.row_factors_)} users")
@@ -525,7 +525,7 @@ class ALS(_Recommender):
         if not self.implicit:
             raise ValueError("explain is for implicit=True: of ratings, predict says how a score comes about")
         user, item = self._numbers(userid, "user", "userid"), self._numbers(itemid, "item", "itemid")
-        row = csr_matrix(user_items)[[int(user)]]
+        row = as_csr(user_items)[[int(user)]]
         B, counts = self.column_factors_.astype(np.float64), row.data.astype(np.float64)
         own, confidences = B[row.indices], self._confidences(counts)
         if user_weights is None:

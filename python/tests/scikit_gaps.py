@@ -28,7 +28,7 @@ def listed(heading):
     page = (ROOT / "docs" / "migration.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
     rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")]
             for line in page.splitlines() if line.startswith("|")]
-    assert all(row[-1] for row in rows), "each row says why"
+    assert len(rows) > 2 and all(row[-1] for row in rows), f"{heading}: rows, each of which says why"
     return rows[2:]
 
 

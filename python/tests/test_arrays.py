@@ -72,6 +72,8 @@ def test_repeated_entries_add_up_beyond_their_type(form, take):
         S = getattr(scipy.sparse, f"{form}_matrix")((data, places, starts), (2, 2))
     want = [[0, 400], [7, 0]] if form != "csc" else [[400, 0], [0, 7]]
     assert take(S).numpy().toarray().tolist() == want
+    known = kiln.train_test_split(S, 0.5, random_state=0)
+    assert known[0].sum() + known[1].sum() == 407
     y = [1.0, 2.0]
     np.testing.assert_allclose(kiln.Ridge(fit_intercept=False).fit(S, y).coef_,
                                kiln.Ridge(fit_intercept=False).fit(np.array(want, float), y).coef_)

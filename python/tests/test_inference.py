@@ -233,6 +233,8 @@ def test_refusals():
         plain.inference(X, y, cov_type="cluster", groups=np.zeros(M))
     with pytest.raises(kiln.DataError, match=r"group of row 3 \(from 0\) is missing"):
         plain.inference(X, y, cov_type="cluster", groups=np.where(np.arange(M) == 3, np.nan, GROUPS))
+    with pytest.raises(kiln.DataError, match=r"group of row 3 \(from 0\) is missing"):
+        plain.inference(X, y, cov_type="cluster", groups=["u", "v", "u", None, *["v"] * (M - 4)])
 
 
 def test_data_are_those_of_the_fit():
