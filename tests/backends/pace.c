@@ -16,17 +16,7 @@ enum { H200, H100, SMALL, GPUS };
 static const struct ki_properties gpus[GPUS] = {
     {H200_BY_CUDA, .bandwidth = 4.814e12, .alloc_max = INT64_C(1) << 36},
     {H200_BY_CUDA, .bandwidth = 3.352e12, .alloc_max = INT64_C(1) << 36},
-    {.is_gpu = true,
-     .compute_units = 20,
-     .warp = 32,
-     .shuffles = true,
-     .group_max = 1024,
-     .local_bytes = 49152,
-     .local_max = 65536,
-     .registers = 65536,
-     .architecture = 75,
-     .bandwidth = 2.56e11,
-     .alloc_max = INT64_C(1) << 32}};
+    {SMALL_BY_CUDA, .compute_units = 20, .bandwidth = 2.56e11, .alloc_max = INT64_C(1) << 32}};
 
 static kiln_device *device;
 static struct ki_properties own;
