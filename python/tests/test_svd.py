@@ -329,10 +329,10 @@ def laplacian(W):
     return values, vectors / roots[:, None]
 
 
-@pytest.mark.parametrize("dtype, digits", [(np.float64, 1e-7), (np.float32, 1e-4)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "rbf", "precomputed",
                                       "precomputed_nearest_neighbors", "a function"])
-def test_vertices_as_scikit_learn_has_them(affinity, dtype, digits):
+def test_vertices_as_scikit_learn_has_them(affinity, dtype):
     """Points whose distances differ, as else nobody knows which neighbours are the nearest."""
     more = {"n_neighbors": 10, "gamma": 1e-3}
     X = (DIGITS[:500] + np.random.default_rng(0).normal(size=(500, 64)) / 10).astype(dtype)
@@ -346,8 +346,18 @@ def test_vertices_as_scikit_learn_has_them(affinity, dtype, digits):
     ours = kiln.SpectralEmbedding(4, affinity=affinity, **more, **CPU).fit(X)
     theirs = SpectralEmbedding(4, affinity=affinity, eigen_solver="arpack", random_state=0, **more).fit(X)
     assert ours.converged_ and ours.embedding_.dtype == X.dtype
-    np.testing.assert_allclose(ours.embedding_, theirs.embedding_,
-                               atol=digits * np.abs(theirs.embedding_).max())
+    # A vector of each turns from the truth by its residual over the distance to the other eigenvalues.
+    # scikit-learn's ends at rounding of its type, and both divide by the roots of the degrees.
+    W = theirs.affinity_matrix_
+    W = np.array(W.toarray() if sp.issparse(W) else W, dtype=np.float64)
+    np.fill_diagonal(W, 0)
+    values, vectors = laplacian(W)
+    gap = np.diff(values)[:5].min()
+    turned = (ours.report_.residual + 50 * np.finfo(dtype).eps) / gap
+    for mine in (ours.embedding_, theirs.embedding_):
+        apart = np.abs(np.abs(mine) - np.abs(vectors[:, 1:5]))
+        assert apart.max() < max(turned, 1e-7) * np.abs(vectors).max()
+    assert (np.sign(ours.embedding_) == np.sign(theirs.embedding_)).mean() > 0.99
     np.testing.assert_allclose(ours.affinity_matrix_.sum(), theirs.affinity_matrix_.sum(), rtol=1e-6)
 
 
