@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._graphs import hits, pagerank
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError,
                            OutOfMemoryError, UnsupportedError)
+    from ._implicit import AlternatingLeastSquares
     from ._inference import Inference
     from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression,
                           LinearSVC, LinearSVR, LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
@@ -58,6 +59,7 @@ _NAMES = {
     **dict.fromkeys(("enet_path", "lasso_path"), "_path"),
     **dict.fromkeys(("NMF", "LatentDirichletAllocation"), "_factors"),
     **dict.fromkeys(("ALS", "SFA"), "_recommend"),
+    "AlternatingLeastSquares": "_implicit",
     **dict.fromkeys(("Ratings", "read_ratings"), "_ratings"),
     **dict.fromkeys(("coherence", "ranking_metrics_at_k", "train_test_split"), "_ranking"),
     "load": "_load",
@@ -74,15 +76,16 @@ _NAMES = {
 }
 
 __all__ = [
-    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "ElasticNet", "ElasticNetCV", "FileError",
-    "GammaRegressor", "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "IncrementalPCA",
-    "Inference", "KMeans", "KilnError", "Lasso", "LassoCV", "LatentDirichletAllocation", "LinearRegression",
-    "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix",
-    "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError", "PCA", "PoissonRegressor", "Ratings", "Ridge",
-    "RidgeCV", "SFA", "SpectralEmbedding", "TableEncoder", "TruncatedSVD", "TweedieRegressor",
-    "UnsupportedError", "batch_reduce", "batch_scale", "build_kernels", "checkpoint", "coherence", "device",
-    "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load",
-    "matrix", "mmchain", "multiply", "pagerank", "processes", "ranking_metrics_at_k", "read", "read_ratings",
+    "ALS", "AlternatingLeastSquares", "ArgumentError", "DataError", "Device", "DeviceError", "ElasticNet",
+    "ElasticNetCV", "FileError", "GammaRegressor", "GeneralizedLinearRegressor",
+    "GeneralizedLinearRegressorCV", "Half", "IncrementalPCA", "Inference", "KMeans", "KilnError", "Lasso",
+    "LassoCV", "LatentDirichletAllocation", "LinearRegression", "LinearSVC", "LinearSVR",
+    "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
+    "OutOfMemoryError", "PCA", "PoissonRegressor", "Ratings", "Ridge", "RidgeCV", "SFA",
+    "SpectralEmbedding", "TableEncoder", "TruncatedSVD", "TweedieRegressor", "UnsupportedError",
+    "batch_reduce", "batch_scale", "build_kernels", "checkpoint", "coherence", "device", "devices",
+    "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix",
+    "mmchain", "multiply", "pagerank", "processes", "ranking_metrics_at_k", "read", "read_ratings",
     "results_on_device", "sddmm", "spmm", "stream", "to_onnx", "to_sklearn", "train_test_split", "tune",
 ]
 

@@ -26,10 +26,10 @@ from ._told import GIVEN, told
 from ._words import speaking
 
 
-_COUNTS = {"batch_size", "max_iter", "n_clusters", "n_components", "n_init", "steps"}
+_COUNTS = {"batch_size", "factors", "iterations", "max_iter", "n_clusters", "n_components", "n_init", "steps"}
 _NUMBERS = {"C", "alpha", "damping", "doc_topic_prior", "eps", "epsilon", "l1_ratio", "l2", "learning_decay",
-            "learning_offset", "link_power", "parameter", "power", "rate", "shape", "tol", "topic_word_prior",
-            "total_samples"}
+            "learning_offset", "link_power", "parameter", "power", "rate", "regularization", "shape", "tol",
+            "topic_word_prior", "total_samples"}
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]

@@ -59,6 +59,12 @@ EXAMPLES = {
                     ">>> ratings = csr_matrix([[5.0, 4, 0], [4, 0, 1], [0, 2, 5]])",
                     ">>> model = kiln.ALS(2, random_state=0).fit(ratings)",
                     ">>> model.recommend(ratings, N=1)[0].tolist()", "[[2], [1], [0]]"),
+    "AlternatingLeastSquares": _session(
+        ">>> from scipy.sparse import csr_matrix",
+        ">>> plays = csr_matrix([[5.0, 4, 0], [4, 0, 1], [0, 2, 5]])",
+        ">>> model = kiln.AlternatingLeastSquares(factors=2, random_state=0)",
+        ">>> ids, scores = model.fit(plays, show_progress=False).recommend(0, plays[0], N=1)",
+        ">>> ids.tolist()", "[2]"),
     "SFA": _session(">>> from scipy.sparse import csr_matrix",
                     ">>> ratings = csr_matrix([[5.0, 4, 0], [4, 0, 1], [0, 2, 5]])",
                     ">>> kiln.SFA(2, random_state=0).fit(ratings).row_factors_.shape", "(3, 2)"),

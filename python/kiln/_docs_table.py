@@ -41,6 +41,17 @@ ALS.alpha | float or None | How much an entry adds to the confidence, with impli
 ALS.confidence | str | With implicit=True: "linear" is 1 + alpha r, "proportional" alpha r, as in the package
     implicit, "log" 1 + alpha log(1 + r / epsilon).
 ALS.epsilon | float or None | Of confidence="log": what counts are divided by. None: 1.
+AlternatingLeastSquares.alpha | float | What a count is multiplied with to be its confidence.
+factors | int | The number of factors of a row and of a column.
+regularization | float | The strength of the penalty.
+AlternatingLeastSquares.dtype | dtype | The type of the factors: float32 or float64.
+use_native | bool | Taken and changes nothing: there is no other code.
+use_cg | bool | Whether rows are solved by three steps of conjugate gradient, else by Cholesky's
+    factorisation.
+use_gpu | bool or None | True is device="cuda", False "cpu"; None: as device says.
+iterations | int | How many iterations are made.
+calculate_training_loss | bool | Whether fit's callback is told the loss.
+AlternatingLeastSquares.num_threads | int | Threads of the CPU; 0: all.
 user_names, item_names | list or None | What the rows and columns are called.
 ratings | sparse matrix of shape (n_users, n_items) | What is shared out.
 train_percentage | float | The probability that an entry goes to train, between 0 and 1.
@@ -217,7 +228,6 @@ return_n_iter | bool | Whether to return n_iters, too.
 Xy, check_input | any | {_NOTHING}
 Inference.model | estimator | A fitted linear model.
 Inference.X, Inference.y, Inference.sample_weight, Inference.offset | arrays | As fit() had them.
-ALS.epsilon | float or None | Where confidence="log" has its scale. None: the library's.
 ratings | sparse matrix of shape (n_users, n_items) | Entries to share out.
 train_percentage | float | The probability with which an entry goes to train.
 read_ratings.path | str, path-like or frame | A file or a frame of users, items and perhaps ratings.

@@ -23,6 +23,8 @@ def packed(value: Any) -> Any:
     lists, dictionaries and arrays of these, or too long."""
     if value is None or isinstance(value, (bool, str)):
         return value
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return {"dtype": np.dtype(value).str}
     if isinstance(value, (np.ndarray, np.generic)):
         return _packed_array(np.asarray(value))
     if isinstance(value, int):
@@ -59,6 +61,8 @@ def unpacked(value: Any) -> Any:
         kind = np.dtype(value["type"])
         flat = [float(one) for one in value["array"]] if kind.kind == "f" else value["array"]
         return np.array(flat, kind).reshape(value["shape"])[()]
+    if "dtype" in value:
+        return np.dtype(value["dtype"])
     if "number" in value:
         return float(value["number"])
     if "report" in value:

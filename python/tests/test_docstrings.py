@@ -52,7 +52,8 @@ def test_attributes():
         models["GeneralizedLinearRegressor"] = kiln.GeneralizedLinearRegressor(
             "poisson", standard_errors=True).fit(X, X[:, 0])
         models["GeneralizedLinearRegressorCV"] = kiln.GeneralizedLinearRegressorCV("poisson").fit(X, X[:, 0])
-        models.update(ALS=kiln.ALS(2).fit(X), SFA=kiln.SFA(2).fit(X))
+        models.update(ALS=kiln.ALS(2).fit(X), SFA=kiln.SFA(2).fit(X),
+                      AlternatingLeastSquares=kiln.AlternatingLeastSquares(2, alpha=2.0).fit(X, False))
     assert set(models) == {name for name in PUBLIC if inspect.isclass(getattr(kiln, name))
                            and issubclass(getattr(kiln, name), Estimator)}
     for name, model in models.items():

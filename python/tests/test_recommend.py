@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.base
 
 import kiln
 
@@ -69,6 +70,29 @@ def test_objective_beside_implicits(pair):
     assert loss <= best * 1.02
     with pytest.raises(kiln.DataError, match="less than a cell without one"):
         kiln.ALS(2, implicit=True, confidence="proportional", alpha=0.5, **CPU).fit(X)
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": 3.0, "regularization": 0.5, "use_cg": False,
+                                          "dtype": np.float64}], ids=["defaults", "exact"])
+def test_implicits_constructor(options, tmp_path):
+    """The same call of both: the loss falls to theirs, which callbacks are told."""
+    X, told = plays().astype(np.float32), ([], [])
+    options = {"factors": 8, "iterations": 20, "calculate_training_loss": True, "num_threads": 1,
+               "random_state": 0, **options}
+    ours, theirs = (kind(**options) for kind in (kiln.AlternatingLeastSquares, AlternatingLeastSquares))
+    for model, losses in zip((ours, theirs), told):
+        model.fit(X, show_progress=False, callback=lambda *step, losses=losses: losses.append(step))
+    assert [step for step, _, _ in told[0]] == [step for step, _, _ in told[1]] == list(range(20))
+    assert told[0][-1][2] < 1.03 * told[1][-1][2]
+    cells = X.sum() * ours.alpha + np.prod(X.shape) - X.nnz
+    assert told[0][-1][2] == pytest.approx(2 * ours.objective_ / cells, rel=1e-5)
+    assert ours.user_factors.dtype == theirs.user_factors.dtype == options.get("dtype", np.float32)
+    again = sklearn.base.clone(ours).fit(X, False)
+    np.testing.assert_array_equal(again.user_factors, ours.user_factors)
+    ours.save(tmp_path / "m.kiln")
+    loaded = kiln.AlternatingLeastSquares.load(tmp_path / "m.kiln")
+    assert loaded.get_params() == {**ours.get_params(), "device": "auto"}
+    np.testing.assert_array_equal(loaded.recommend(3, X[3])[0], ours.recommend(3, X[3])[0])
 
 
 def test_lists_are_implicits(pair):

@@ -115,7 +115,9 @@ def test_verify_takes_what_estimators_save(fit, dtype, tool, tmp_path):
 @QUIET
 def test_every_estimator_is_there():
     classes = {kind for _, kind in inspect.getmembers(kiln, inspect.isclass) if issubclass(kind, Estimator)}
-    assert {type(fit[0]) for fit in FITS} == classes - {kiln.IncrementalPCA}  # claims nothing: test_svd.py
+    # the one claims nothing (test_svd.py), the other is an ALS that has not converged (test_recommend.py)
+    others = {kiln.IncrementalPCA, kiln.AlternatingLeastSquares}
+    assert {type(fit[0]) for fit in FITS} == classes - others
 
 
 @QUIET

@@ -37,6 +37,7 @@ def fit_each_class(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
     assert_type(kiln.MiniBatchKMeans(2).partial_fit(X), kiln.MiniBatchKMeans)
     assert_type(kiln.MDS(2).fit(X), kiln.MDS)
     assert_type(kiln.ALS(2).fit(X), kiln.ALS)
+    assert_type(kiln.AlternatingLeastSquares(2).fit(X, False), kiln.AlternatingLeastSquares)
     assert_type(kiln.SFA(2).fit(X), kiln.SFA)
     assert_type(kiln.NMF(2).fit(X), kiln.NMF)
     assert_type(kiln.LatentDirichletAllocation(2).fit(X), kiln.LatentDirichletAllocation)
