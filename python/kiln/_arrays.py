@@ -327,6 +327,7 @@ class Matrix:
     """
 
     _file: Any = None  # where the values stay
+    _folder: Any = None  # of kiln.stream, which goes with the last matrix that has it
     shape: tuple[int, int]
     feature_names: Any = None  # of the columns, an array of text, where a frame had them
 
@@ -420,7 +421,7 @@ class Matrix:
     def __reduce__(self) -> Any:
         """Copies, and pickles, have the values of their own, or the file."""
         return _made, (self.numpy() if self._file is None else self._file, self.device, self.dtype,
-                       self.feature_names)
+                       self.feature_names, self._folder is not None)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         values = self.numpy()
@@ -465,9 +466,17 @@ class Matrix:
                 f"{self.device.name}>")
 
 
-def _made(array: Any, where: Device, dtype: Any, names: Any = None) -> Matrix:
+streams: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # folders by their files
+
+
+def _made(array: Any, where: Device, dtype: Any, names: Any = None, streamed: bool = False) -> Matrix:
+    folder = streams.get(array) if streamed else None
+    if streamed and not os.path.exists(array):
+        raise DataError("the rows of this matrix were in a temporary file of kiln.stream, which has gone "
+                        "with the last matrix that had it: stream them again, or keep the file "
+                        "yourself: kiln.matrix('X.npy')")
     made = Matrix(array, where, dtype=dtype)
-    made.feature_names = names
+    made.feature_names, made._folder = names, folder
     return made
 
 

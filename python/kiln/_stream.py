@@ -13,9 +13,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from ._arrays import Device, Matrix, canonical, numbers, refuse_disguised
+from ._arrays import Device, Matrix, canonical, numbers, refuse_disguised, streams
 from ._columns import as_table
-from ._library import ArgumentError
+from ._library import ArgumentError, DataError
 
 _STARTS = np.dtype(np.int64)
 
@@ -107,12 +107,26 @@ class _Spool:
         narrow = self.values.dtype == np.float32 and not self.rounds
         if narrow and not np.can_cast(rows.dtype, np.float32):
             raise ArgumentError(f"batch {number} is {rows.dtype}, but the first float32: give dtype=")
+        with np.errstate(over="ignore"):  # what is too large for float32 is told of with what is infinite
+            rows = rows.astype(self.values.dtype, copy=False)
+        self._check_finite(rows, number)
         if self.places is None:
             self.values.add(rows)
             return
         self.starts.append(rows.indptr[1:].astype(_STARTS) + self.values.count)
         self.values.add(rows.data)
         self.places.add(rows.indices)
+
+    def _check_finite(self, rows: Any, number: int) -> None:
+        values = rows if self.places is None else rows.data
+        if np.isfinite(values).all():
+            return
+        at = np.argwhere(~np.isfinite(values))[0]
+        row, column = at if self.places is None else (np.searchsorted(rows.indptr, at[0], "right") - 1,
+                                                      rows.indices[at[0]])
+        called = column if self.names is None else repr(self.names[column])
+        raise DataError(f"batch {number} has {values[tuple(at)]} in row {row}, column {called} (from 0), but "
+                        f"rows are finite numbers of {self.values.dtype}: repair or leave out that row")
 
     def abandon(self) -> None:
         """Closes the files, which go with their folder."""
@@ -141,6 +155,13 @@ class _Spool:
         return whole
 
 
+class _Folder:
+    """The temporary folder of a stream, which goes with the last matrix that has it."""
+
+    def __init__(self, folder: tempfile.TemporaryDirectory[str]) -> None:
+        weakref.finalize(self, folder.cleanup)
+
+
 def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = "cpu") -> Any:
     """Rows that come in batches, as a Matrix for fits and functions: batches are read once and go on to a
     temporary file, which passes read, so that they need not fit into memory.
@@ -151,7 +172,7 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
     feature_names_in_. TableEncoder makes numbers of text.
 
     The file lies in the folder that TMPDIR names, else in /var/tmp, takes as much room as the rows (sparse
-    rows twice as much until the last has come), and goes with the Matrix."""
+    rows twice as much until the last has come), and goes with the Matrix and its copies."""
     spool: _Spool | None = None
     targets: list[Any] = []
     folder = tempfile.TemporaryDirectory(prefix="kiln-", dir=os.environ.get("TMPDIR") or "/var/tmp")
@@ -172,7 +193,8 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
                 targets.append(np.asarray(batch[1]))
         if spool is None:
             raise ArgumentError("there are no batches")
-        X = Matrix(spool.end(), device, dtype=spool.values.dtype)
+        path = spool.end()
+        X = Matrix(path, device, dtype=spool.values.dtype)
         X.feature_names = (spool.names if spool.names is not None
                            and all(isinstance(name, str) for name in spool.names) else None)
     except BaseException:
@@ -180,5 +202,5 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
             spool.abandon()
         folder.cleanup()
         raise
-    weakref.finalize(X, folder.cleanup)
+    X._folder = streams[path] = _Folder(folder)
     return (X, np.concatenate(targets)) if with_targets else X

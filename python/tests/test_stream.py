@@ -1,9 +1,11 @@
 """Batches that come once: what fits make of them is what they make of all rows at once."""
+import copy
 import datetime
 import os
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -43,6 +45,35 @@ def test_dense(tmp_path, monkeypatch, kind):
     assert device.statistics()["panels"] > 1 and os.listdir(where)
     del got
     assert os.listdir(where) == []
+
+
+def test_copies_keep_the_file(tmp_path, monkeypatch):
+    """The file goes with the last of them; a pickle that outlives it says what it lacks."""
+    where = folder(tmp_path, monkeypatch)
+    first = kiln.stream(X[part] for part in PARTS)
+    kept, text = [copy.copy(first), copy.deepcopy(first)], pickle.dumps(first)
+    kept.append(pickle.loads(text))
+    del first
+    for one in kept:
+        assert one.mapped and np.array_equal(one.numpy(), X)
+    assert len(os.listdir(where)) == 1
+    del one
+    kept.clear()
+    assert os.listdir(where) == []
+    with pytest.raises(kiln.DataError, match="has gone with the last matrix"):
+        pickle.loads(text)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame, None])
+def test_what_is_not_finite_is_told_by_batch_and_row(form):
+    rows = np.ones((4, 3))
+    rows[2, 1] = 1e300 if form is None else np.nan
+    column = "'1'" if form is pd.DataFrame else "1"
+    make = form or np.asarray
+    named = {"columns": list("012")} if form is pd.DataFrame else {}
+    with pytest.raises(kiln.DataError, match=rf"batch 1 has (nan|inf) in row 2, column {column} \(from 0\)"):
+        kiln.stream((make(part, **named) for part in (np.ones((2, 3)), rows)),
+                    dtype=np.float32 if form is None else None)
 
 
 def test_sparse(tmp_path, monkeypatch):
