@@ -106,7 +106,7 @@ run_long() {
     for kind in sdist deb; do
         ./scripts/package.sh "$kind" "build-packages/$kind"
     done
-    ./scripts/wheels.sh build-packages x86_64-linux-gnu.2.28
+    ./scripts/wheels.sh build-packages x86_64-linux-gnu.2.28 aarch64-macos.11.0
     cp build-packages/deb/*.deb build-packages
     ./scripts/fresh.sh "${KILN_ROOTS:-/var/tmp/kiln-roots}" build-packages
     printf '{"date": "%s", "commit": "%s", "tests": %d, "audit_seed": %d, "seconds": %d}\n' "$(date +%F)" \

@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common.h"
-#include "common.h"
+#include "process.h"
 #include "wording.h"
 
 void *child_share(size_t bytes) {
@@ -83,7 +82,7 @@ bool child_run(char fate[FATE_ROOM], struct child *child, double seconds, kiln_s
     }
     const pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        process_ends_with_parent();
         if (getppid() != parent) _exit(EXIT_INTERRUPTED);
         close(ends[0]);
         be_child(child, work);

@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "guard.h"
+#include "process.h"
 
 enum { ESTIMATES = 4 };
 static const double NOTICED = 0.5; /* seconds */
@@ -183,16 +184,17 @@ extern char **environ;
  * something small, and ends. Nothing within a process could see how long the driver goes on cleaning up after
  * it. */
 static bool spawn(pid_t *child, const char *device) {
-    char name[32];
+    char name[32], program[4096];
     char *arguments[] = {"kiln", "devices", "--start", "--quiet", "--device", name, NULL};
     posix_spawn_file_actions_t actions;
     snprintf(name, sizeof name, "%s", device);
-    if (posix_spawn_file_actions_init(&actions) != 0) return false;
+    if (!process_program(program, sizeof program) || posix_spawn_file_actions_init(&actions) != 0)
+        return false;
     const bool made =
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-        posix_spawn(child, "/proc/self/exe", &actions, NULL, arguments, environ) == 0;
+        posix_spawn(child, program, &actions, NULL, arguments, environ) == 0;
     posix_spawn_file_actions_destroy(&actions);
     return made;
 }

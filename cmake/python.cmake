@@ -9,13 +9,20 @@ add_custom_command(OUTPUT ${binding}
 add_custom_target(kiln_binding ALL DEPENDS ${binding})
 install(FILES ${binding} DESTINATION kiln COMPONENT python)
 get_target_property(soversion kiln_shared SOVERSION)
-install(FILES $<TARGET_FILE:kiln_shared> DESTINATION kiln RENAME libkiln.so.${soversion} COMPONENT python)
+if(APPLE)
+  set(installed libkiln.${soversion}.dylib)
+  set(beside "@loader_path")
+else()
+  set(installed libkiln.so.${soversion})
+  set(beside "$ORIGIN")
+endif()
+install(FILES $<TARGET_FILE:kiln_shared> DESTINATION kiln RENAME ${installed} COMPONENT python)
 
 # The tool, for the command `kiln` of the package's environment; it takes the library beside it.
 add_executable(kiln_bundled cli/main.c $<TARGET_OBJECTS:kiln_tool>)
 target_include_directories(kiln_bundled PRIVATE cli ${JANSSON_INCLUDE_DIR})
 target_link_libraries(kiln_bundled PRIVATE kiln_flags kiln_shared ${JANSSON_LIBRARY} m)
-set_target_properties(kiln_bundled PROPERTIES OUTPUT_NAME kiln-tool INSTALL_RPATH "$ORIGIN")
+set_target_properties(kiln_bundled PROPERTIES OUTPUT_NAME kiln-tool INSTALL_RPATH ${beside})
 install(TARGETS kiln_bundled RUNTIME DESTINATION kiln COMPONENT python)
 
 # The package as a system has it (cmake/package.cmake), where the library and the tool are packages of their own.

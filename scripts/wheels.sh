@@ -5,8 +5,9 @@ set -eu
 cd "$(dirname "$0")/.."
 . ./scripts/install.sh
 
-# As Zig names them. A number is that of the oldest C library, whose functions alone are linked with.
-TARGETS="x86_64-linux-gnu.2.28 aarch64-linux-gnu.2.28"
+# As Zig names them. A number is that of the oldest C library or system, whose functions alone are linked with.
+# Nobody has run the wheels for macOS yet.
+TARGETS="x86_64-linux-gnu.2.28 aarch64-linux-gnu.2.28 aarch64-macos.11.0 x86_64-macos.11.0"
 MOST_BYTES=5000000
 
 folder=${1:?a folder for the wheels}
@@ -72,6 +73,30 @@ static_libraries() {
 }
 
 # The isolated environment that the wheel is built in is this machine's, so the wheel gets its platform afterwards.
+tag() {
+    run_quietly "$cache/tools/bin/python" -m wheel tags --remove --platform-tag "$1" "$plain"/*.whl
+}
+
+# $plain/checked has the wheel with the name of what it runs on, and a pattern of these names is in `expected`.
+checked() {
+    case $KILN_TARGET in
+    *-macos.*) # no tool of this system checks these
+        processor=${KILN_TARGET%%-*}
+        [ "$processor" != aarch64 ] || processor=arm64
+        tag "macosx_11_0_$processor"
+        expected="*-py3-none-macosx_11_0_$processor.whl"
+        mkdir "$plain/checked"
+        mv "$plain"/*.whl "$plain/checked"
+        ;;
+    *)
+        tag "linux_${KILN_TARGET%%-*}"
+        expected="*-py3-none-manylinux_2_*_${KILN_TARGET%%-*}.whl"
+        PATH="$cache/tools/bin:$PATH" run_quietly "$cache/tools/bin/auditwheel" repair --plat auto --wheel-dir "$plain/checked" \
+            "$plain"/*.whl
+        ;;
+    esac
+}
+
 wheel() {
     say "$KILN_TARGET"
     static_libraries
@@ -79,13 +104,12 @@ wheel() {
     rm -rf "$plain"
     run_quietly "$cache/tools/bin/python" -m build --wheel --outdir "$plain" -C build-dir="$cache/build-$KILN_TARGET" \
         -C install.strip=false -C cmake.define.CMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" .
-    run_quietly "$cache/tools/bin/python" -m wheel tags --remove --platform-tag "linux_${KILN_TARGET%%-*}" "$plain"/*.whl
-    PATH="$cache/tools/bin:$PATH" run_quietly "$cache/tools/bin/auditwheel" repair --plat auto --wheel-dir "$plain/checked" \
-        "$plain"/*.whl
+    checked
     for made in "$plain"/checked/*.whl; do
+        # shellcheck disable=SC2254 # a pattern
         case $made in
-        *-py3-none-manylinux_2_*_"${KILN_TARGET%%-*}".whl) ;;
-        *) say "the wheel is not one for every Python of Linux: $made"; exit 1 ;;
+        $expected) ;;
+        *) say "the wheel is not one for every Python of its system: $made"; exit 1 ;;
         esac
         size=$(wc -c <"$made")
         [ "$size" -le $MOST_BYTES ] || { say "$made has $size bytes, more than $MOST_BYTES"; exit 1; }

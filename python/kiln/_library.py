@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
+import sys
 from typing import Any
 
 from ._binding import ffi as ffi
@@ -66,14 +67,15 @@ _EXCEPTIONS: dict[str, type[KilnError]] = {
 
 def _open() -> Any:
     """The library beside this file, as the wheel has it, or the system's; KILN_LIBRARY names another one."""
-    beside = pathlib.Path(__file__).resolve().parent / "libkiln.so.0"
+    name = "libkiln.0.dylib" if sys.platform == "darwin" else "libkiln.so.0"
+    beside = pathlib.Path(__file__).resolve().parent / name
     path = os.environ.get("KILN_LIBRARY") or (str(beside) if beside.exists() else beside.name)
     # so that it knows where it lies, whatever the folder then
     path = os.path.abspath(path) if os.sep in path else path
     try:
         return ffi.dlopen(path)
     except OSError as error:
-        raise ImportError(f"kiln: {error}; set KILN_LIBRARY to the path of libkiln.so, or install the "
+        raise ImportError(f"kiln: {error}; set KILN_LIBRARY to the path of {name}, or install the "
                           "package again") from None
 
 

@@ -9,6 +9,7 @@
 #include "backends/cpu_isa.h"
 #include "core/device.h"
 #include "backends/cpu_memory.h"
+#include "core/os/os.h"
 #include "core/seams.h"
 #include "core/size.h"
 
@@ -17,25 +18,9 @@ static enum ki_isa choose_isa(void) {
     return (enum ki_isa)ki_min(ki_isa_of(ki_cpuid_read()), ki_isa_cap());
 }
 
-static void processor_name(char *name, size_t bytes) {
-    snprintf(name, bytes, "CPU");
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    if (!file) return;
-    char line[256];
-    while (fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon) {
-            colon[strcspn(colon, "\n")] = '\0';
-            snprintf(name, bytes, "%.90s", colon + 2);
-            break;
-        }
-    }
-    fclose(file);
-}
-
 static void describe(kiln_device_info *info, int threads) {
-    char processor[100];
-    processor_name(processor, sizeof processor);
+    char processor[100] = "CPU";
+    ki_os_processor_name(processor, sizeof processor);
     *info = (kiln_device_info){.name = "cpu", .usable = 1, .threads = threads, .is_gpu = 0};
     snprintf(info->description, sizeof info->description, "%s, %d thread%s, %s", processor, threads,
              threads == 1 ? "" : "s", ki_isa_names[choose_isa()]);

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "core/group/group.h"
 #include "core/kernels/kernels.h"
+#include "core/os/os.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -57,9 +57,8 @@ static int environment_threads(const char *name) {
 /* What the launcher may run on, which is not bound as the processes are that it starts, and sees the
  * container's processors alone. Where a script stands between them this is the process's own. */
 static int launcher_threads(void) {
-    cpu_set_t set;
-    const int all = (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1);
-    return sched_getaffinity(getppid(), sizeof set, &set) == 0 ? (int)ki_min(CPU_COUNT(&set), all) : all;
+    const int all = (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1), bound = ki_os_processors_of(getppid());
+    return bound ? (int)ki_min(bound, all) : all;
 }
 
 /* mpirun binds each of two processes to a processor unless it is told otherwise, and so does Slurm: what is a
@@ -67,11 +66,10 @@ static int launcher_threads(void) {
 int ki_threads_among(bool *bound, int processes) {
     const int all = processes > 1 ? launcher_threads() : (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1);
     int threads = environment_threads(own_variable);
-    cpu_set_t set;
     *bound = false;
     if (!threads) threads = environment_threads("OMP_NUM_THREADS");
     if (threads) return (int)ki_max(threads / processes, 1);
-    threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    if (!(threads = ki_os_processors_of(0))) threads = all;
     *bound = threads < all / processes;
     if ((int64_t)threads * processes > all) threads /= processes;
     return (int)ki_max(1, ki_min(threads, quota_threads() / processes));

@@ -4,12 +4,12 @@
 
 #include <dlfcn.h>
 #include <glob.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "core/os/os.h"
 
 static void remember(struct ki_library *library, const char *place) {
     size_t room = sizeof library->tried - strlen(library->tried);
@@ -95,25 +95,10 @@ bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, 
     return library->handle != NULL;
 }
 
-/* What the linker calls the program itself is whatever the program was called with, such as ./kiln from a
- * folder of somebody else's: the kernel knows better. */
-void ki_library_own_file(char *file, size_t room) {
-    Dl_info info;
-    struct link_map *map = NULL;
-    file[0] = '\0';
-    if (!dladdr1((const void *)places, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return;
-    if (map->l_name[0]) {
-        if (map->l_name[0] == '/') snprintf(file, room, "%s", map->l_name);
-        return;
-    }
-    const ssize_t length = readlink("/proc/self/exe", file, room - 1);
-    file[length > 0 ? length : 0] = '\0';
-}
-
 bool ki_library_beside(struct ki_library *library, const char *name) {
     static const char *const folders[] = {"", "../lib/"};
     char path[512], file[512];
-    ki_library_own_file(file, sizeof file);
+    ki_os_own_file(file, sizeof file);
     for (int i = 0; i < 2 && file[0] == '/' && !library->handle; i++) {
         const int folder = (int)(strrchr(file, '/') - file);
         const int length = snprintf(path, sizeof path, "%.*s/%s%s", folder, file, folders[i], name);

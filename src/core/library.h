@@ -23,8 +23,6 @@ bool ki_library_name(struct ki_library *library, const char *name);
  * CuPy's), then the system's own search, then where CUDA, conda and pip install it. `wheel` is its folder in
  * pip's packages. */
 bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel);
-/* The file that this code is in; "" where nobody knows its whole path. */
-void ki_library_own_file(char *file, size_t room);
 /* One of ours: beside the library or the tool, as where they were built, or in the lib folder beside the
  * tool's; then as a name. */
 bool ki_library_beside(struct ki_library *library, const char *name);

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "core/kernels/cache.h"
 #include "core/library.h"
+#include "core/os/os.h"
 #include "core/seams.h"
 #include "core/sized.h"
 
@@ -118,11 +118,6 @@ static void blas_version(void *library, char *text, size_t bytes) {
         snprintf(text, bytes, "the reference BLAS, ");
 }
 
-static void library_path(void *library, char *path, size_t bytes) {
-    struct link_map *map = NULL;
-    snprintf(path, bytes, "%s", dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "");
-}
-
 struct candidate {
     const char *what, *names[8]; /* sonames, newest first */
     void (*version)(void *library, char *text, size_t bytes);
@@ -222,7 +217,7 @@ static void probe_library(struct report *report, const struct candidate *candida
     }
     char version[128] = "", path[160];
     if (candidate->version) candidate->version(library, version, sizeof version);
-    library_path(library, path, sizeof path);
+    ki_os_library_file(path, sizeof path, library);
     detail(row, "%s%s", version, path);
     if (strncmp(version, "the reference BLAS", 18) == 0)
         hint(row, "it is many times slower than others: %s", candidate->hint);

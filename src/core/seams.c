@@ -21,7 +21,9 @@ static void *libc_alloc(size_t bytes, size_t align) {
     const bool huge = bytes >= 2 * HUGE_PAGE;
     void *memory = NULL;
     if (posix_memalign(&memory, huge && align < HUGE_PAGE ? HUGE_PAGE : align, bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
     if (huge) madvise(memory, bytes, MADV_HUGEPAGE); /* advice: its failure changes nothing */
+#endif
     return memory;
 }
 

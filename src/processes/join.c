@@ -1,15 +1,14 @@
 /* Finding the plug-in for MPI, the meeting of the processes, and their devices. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/library.h"
+#include "core/os/os.h"
 #include "core/seams.h"
-#include "core/sha256.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "processes/processes.h"
@@ -49,51 +48,16 @@ static kiln_status find_plugin(void) {
 
 /* ------------------------------------------------------------------------------------------- meeting */
 
-struct image {
-    uintptr_t inside;
-    uint8_t digest[32];
-};
-
-static const void *segment_at(const struct dl_phdr_info *info, int i) {
-    return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-}
-
-static bool lies_in(const struct dl_phdr_info *info, uintptr_t place) {
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const uintptr_t begin = (uintptr_t)segment_at(info, i);
-        if (info->dlpi_phdr[i].p_type == PT_LOAD && place >= begin &&
-            place < begin + info->dlpi_phdr[i].p_memsz)
-            return true;
-    }
-    return false;
-}
-
-/* The linker leaves a digest of its own among the notes (--build-id). The code where it lies would not do:
- * UCX patches what allocates memory. */
-static int digest_notes(struct dl_phdr_info *info, size_t size, void *of) {
-    struct image *image = of;
-    struct ki_sha256 sum;
-    (void)size;
-    if (!lies_in(info, image->inside)) return 0;
-    ki_sha256_start(&sum);
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_NOTE)
-            ki_sha256_add(&sum, segment_at(info, i), info->dlpi_phdr[i].p_memsz);
-    ki_sha256_finish(&sum, image->digest);
-    return 1;
-}
-
 /* Operations travel as places in the code, and structs as they lie in memory: all processes learn whether one
  * differs. */
 static kiln_status check_builds(struct kiln_processes *p) {
-    struct image own = {.inside = (uintptr_t)&library};
-    uint8_t leaders[sizeof own.digest];
+    uint8_t own[32], leaders[sizeof own];
     int64_t differs, other = 0;
     kiln_status status;
-    dl_iterate_phdr(digest_notes, &own);
-    memcpy(leaders, own.digest, sizeof leaders);
+    ki_os_build(own);
+    memcpy(leaders, own, sizeof leaders);
     TRY(ki_wire_broadcast(p, leaders, sizeof leaders));
-    differs = memcmp(leaders, own.digest, sizeof leaders) != 0;
+    differs = memcmp(leaders, own, sizeof leaders) != 0;
     if (!ki_leads(p)) TRY(ki_wire_send(p, 0, &differs, sizeof differs));
     for (int i = 1; i < p->transport.count && ki_leads(p); i++) {
         TRY(ki_wire_receive(p, i, &differs, sizeof differs));

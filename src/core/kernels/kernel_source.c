@@ -134,7 +134,7 @@ static kiln_status append_lines(struct source *source, const char *name, const c
     char part[NAME];
     kiln_status status = append_line_number(&source->text, 1, name);
     for (int number = 1; *lines && status == KILN_OK; number++) {
-        const char *end = strchrnul(lines, '\n'), *next = *end ? end + 1 : end;
+        const char *end = lines + strcspn(lines, "\n"), *next = *end ? end + 1 : end;
         if (included(part, lines)) {
             status = append_part(source, part);
             if (status == KILN_OK) status = append_line_number(&source->text, number + 1, name);

@@ -15,7 +15,7 @@
 
 #include "core/kernels/cache.h"
 #include "core/kernels/kernels.h"
-#include "core/library.h"
+#include "core/os/os.h"
 #include "core/seams.h"
 #include "core/sha256.h"
 
@@ -158,7 +158,7 @@ static void find_packs(void) {
         if (named && *named) snprintf(packs[0].trouble, sizeof packs[0].trouble, "its path is too long");
     }
     char library[KI_CACHE_PATH - sizeof usual_name];
-    ki_library_own_file(library, sizeof library);
+    ki_os_own_file(library, sizeof library);
     const int folder = *library ? (int)(strrchr(library, '/') + 1 - library) : 0;
     if (folder) snprintf(packs[1].path, sizeof packs[1].path, "%.*s%s", folder, library, usual_name);
     open_pack(&packs[1], false, library);

@@ -28,9 +28,13 @@ static kiln_status fail(int code, const char *what) {
 
 static kiln_status create(struct ki_file *file) {
     char path[PATH_MAX];
-    /* Without a name nothing is left of it whatever happens; some file systems know of no such files. */
+    /* Without a name nothing is left of it whatever happens; some systems and file systems know of no such
+     * files. */
+    file->fd = -1;
+#ifdef O_TMPFILE
     file->fd = ki_seams.open(folder(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     if (file->fd >= 0) return KILN_OK;
+#endif
     for (int attempt = 0; attempt < ATTEMPTS && file->fd < 0; attempt++) {
         uint64_t word;
         if (getentropy(&word, sizeof word) != 0) return fail(errno, "name");
