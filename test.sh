@@ -54,16 +54,14 @@ beside_sanitizers() {
     say "tests of the Python package"
     install_package
     run_quietly build-python/bin/mypy
-    # Kernels as PoCL compiles them for users, of which C's tests have left many; fewer declarations are fewer to read.
-    few=$PWD/build-gcc/tests/pocl
-    KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln \
-        POCL_EXTRA_BUILD_FLAGS="$([ ! -e "$few/opencl-few.h" ] || echo "-D_OPENCL_H_ -DKILN_FEW_DECLARATIONS -I$few")" \
-        build-python/bin/python -m pytest -q
+    # C's tests have left most kernels. Two processes, as many of these tests wait for others that they begin.
+    . build-gcc/tests/kernels.sh
+    KILN_TOOL=$PWD/build-gcc/kiln build-python/bin/python -m pytest -q -n 2 --dist loadfile
     # At most a minute; more problems and other seeds by hand. On OpenCL three shapes, so that few kernels are built.
     say "an audit that shares nothing with what it audits: problems drawn at random, through the tool and the package"
     build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
         --seed 41 --problems 500 --seconds 40
-    KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln build-python/bin/python tests/audit --entrances package \
+    build-python/bin/python tests/audit --entrances package \
         --devices opencl --shapes 3 --seed 3 --problems 12 --seconds 20
     say "real tables from end to end"
     build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || [ $? = 77 ]
@@ -82,7 +80,7 @@ run_long() {
     say "a hundred times, beside each other: what memory and threads of others once made fail in a few runs"
     run_tests build-gcc -R '^(cli_safety|conformance_opencl_[37]_.*)$' --repeat until-fail:100
     say "the same bits in 20 runs, on each number of threads"
-    KILN_CACHE_DIR=$cache/kiln python3 tests/cli/determinism_test.py build-gcc/kiln --devices 'cpu,cpu*2,opencl' --runs 20 \
+    KILN_CACHE_DIR=$cache/optimised python3 tests/cli/determinism_test.py build-gcc/kiln --devices 'cpu,cpu*2,opencl' --runs 20 \
         --json bench/results/determinism.json
     build build-clang compiler_tests -DCMAKE_C_COMPILER=clang-14 -DKILN_TEST_QUICK=ON -DKILN_TEST_CACHE="$cache"
     say "what depends on a compiler, with clang's optimiser"

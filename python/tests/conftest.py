@@ -7,6 +7,9 @@ import warnings
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# PoCL now and then aborts on an entry of its cache that another process is just writing.
+if "POCL_CACHE_DIR" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["POCL_CACHE_DIR"] += "-" + os.environ["PYTEST_XDIST_WORKER"]
 # the tool's options and verbs, and names of C
 TOOL_WORDS = re.compile(r"(^|[^\w-])--[a-z]|\bkiln_[a-z]+_\w|\bkiln_\w+\("
                         r"|\bkiln (info|devices|doctor|kernels|recommend|logreg|svm|glm|explain)\b")

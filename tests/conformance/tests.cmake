@@ -32,7 +32,7 @@ add_test(NAME conformance_f64 COMMAND conformance --type f64 ${conformance_devic
 foreach(type f32 f64)
   add_test(NAME conformance_plans_${type} COMMAND conformance --plans --quick --type ${type} --device opencl --require opencl)
 endforeach()
-# What large problems add, the ways of cutting X, does not depend on the instruction set.
+# Large problems add ways of cutting X, which do not depend on the instruction set.
 add_test(NAME conformance_baseline COMMAND conformance --device cpu --threads 1 --quick ${conformance_of_baseline})
 add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3 --quick ${conformance_of_avx2})
 # Threads share the work of both types alike; f64 has the machine's number of threads above, and three and one in these. Address
@@ -47,8 +47,12 @@ add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 $
 add_test(NAME conformance_low_limits COMMAND conformance --low-limits --quick --type f64 ${conformance_devices})
 add_test(NAME conformance_low_limits_f32 COMMAND conformance --low-limits --device cpu --type f32 --quick)
 # X in as many slices as there are members, more of them at times than rows; on OpenCL what moves between members does.
+# Members share rows of both types alike: two and three take one each.
+set(type_in_2 --type f32)
+set(type_in_3 --type f64)
+set(type_in_7 "")
 foreach(members 2 3 7)
-  add_test(NAME conformance_cpu_${members} COMMAND conformance --device cpu*${members} --quick)
+  add_test(NAME conformance_cpu_${members} COMMAND conformance --device cpu*${members} --quick ${type_in_${members}})
   set_tests_properties(conformance_cpu_${members} PROPERTIES TIMEOUT 600)
 endforeach()
 set(split_in_2 loss_gradient assign sddmm sddmm_multiply ranks_step guttman)
@@ -66,8 +70,12 @@ foreach(members 2 3 7)
     set_tests_properties(conformance_opencl_${members}_${op} PROPERTIES TIMEOUT 600)
   endforeach()
 endforeach()
-# Every operation and check in f32 with kernels as PoCL compiles them for users, optimised and for the size of their groups: what the
-# tests above are spared (tests/CMakeLists.txt), which in f64 take the same text. Apart, so that two of them compile at once.
+# Halves, which f64 does not have.
+add_test(NAME conformance_halves COMMAND conformance --device opencl --require opencl --op halves --type f32 --quick)
+set_tests_properties(conformance_halves PROPERTIES TIMEOUT 600)
+# Every operation and check in f32 with kernels as PoCL compiles them for users, optimised and for the size of their groups: the
+# tests above are spared that (tests/CMakeLists.txt), and in f64 take the same text. ./test.sh long alone runs them, but for one with
+# few kernels. Apart, so that two of them compile at once.
 file(GLOB case_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/cases/*.c)
 set(optimised "")
 foreach(file IN LISTS case_files)
@@ -86,8 +94,8 @@ endforeach()
 foreach(op IN LISTS optimised)
   add_test(NAME optimised_${op} COMMAND conformance --device opencl --require opencl --op ${op} --type f32 --quick)
   set_tests_properties(optimised_${op} PROPERTIES TIMEOUT 600)
-  if(NOT op STREQUAL halves) # which f64 does not have
-    set_tests_properties(optimised_${op} PROPERTIES LABELS long) # ./test.sh long alone runs them
+  if(NOT op STREQUAL batch_scale)
+    set_tests_properties(optimised_${op} PROPERTIES LABELS long)
   endif()
 endforeach()
 set_tests_properties(conformance_baseline PROPERTIES ENVIRONMENT KILN_ISA=baseline)
