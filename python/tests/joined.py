@@ -1,13 +1,20 @@
 """Runs a program in several processes that have sockets to each other, and nothing else that starts them: the
 program has `transport`, of functions of one's own, for kiln.distributed.join."""
+import multiprocessing
 import os
+import pathlib
 import socket
-import subprocess
 import sys
+import tempfile
 import time
 
+# Processes begin as copies of one that has imported this, which takes a second or two, and opened no device.
+IMPORTED = ["kiln.distributed", "kiln._cluster", "kiln._cv", "kiln._decomposition", "pandas", "pytest"]
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(IMPORTED)
+
 PREFACE = """
-import os, signal, socket, sys
+import os, signal, sys
 import numpy as np
 import pytest
 import kiln, kiln.distributed
@@ -16,9 +23,7 @@ class Sockets:
     name = "sockets"
 
     def __init__(self):
-        self.rank, self.size = int(sys.argv[1]), int(sys.argv[2])
-        self.to = {int(other): socket.socket(fileno=int(number))
-                   for other, number in (one.split("=") for one in sys.argv[3:])}
+        self.rank, self.size, self.to = given_rank, given_size, given_sockets
 
     def send(self, to, data):
         self.to[to].sendall(data)
@@ -45,35 +50,40 @@ def data(rows=600, columns=6):
 """
 
 
-def start(count, program, environment=None):
-    """The processes, each with a socket to each other one."""
-    sockets = {}
-    for i in range(count):
-        for j in range(i):
-            sockets[i, j], sockets[j, i] = socket.socketpair()
-    running = []
-    for rank in range(count):
-        own = {j: sockets[rank, j].fileno() for j in range(count) if j != rank}
-        arguments = [str(rank), str(count), *(f"{j}={number}" for j, number in own.items())]
-        running.append(subprocess.Popen([sys.executable, "-c", PREFACE + program, *arguments], text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        pass_fds=tuple(own.values()),
-                                        env=dict(os.environ, **(environment or {}))))
-    for one in sockets.values():
-        one.close()
-    return running
+def _process(program, rank, size, sockets, folder, environment):
+    for number, name in ((1, "out"), (2, "errors")):
+        os.dup2(os.open(f"{folder}/{name}{rank}", os.O_WRONLY | os.O_CREAT), number)
+    os.environ.clear()
+    os.environ.update(environment)
+    names = vars(sys.modules["__main__"])  # where pickle looks for the program's classes
+    names.update(given_rank=rank, given_size=size, given_sockets=sockets)
+    exec(compile(PREFACE + program, "program", "exec"), names)
 
 
 def run(count, program, fails=(), seconds=300):
     """What each process has printed; all must end, those that do not `fail` well."""
-    running = start(count, program)
-    end = time.monotonic() + seconds
-    try:
-        told = [one.communicate(timeout=max(end - time.monotonic(), 1)) for one in running]
-    finally:
+    sockets = {}
+    for i in range(count):
+        for j in range(i):
+            sockets[i, j], sockets[j, i] = socket.socketpair()
+    with tempfile.TemporaryDirectory() as folder:
+        running = [FORKED.Process(target=_process, args=(
+            program, rank, count, {j: sockets[rank, j] for j in range(count) if j != rank}, folder,
+            dict(os.environ))) for rank in range(count)]
+        for one in running:
+            one.start()
+        for one in sockets.values():
+            one.close()
+        end = time.monotonic() + seconds
+        for one in running:
+            one.join(max(end - time.monotonic(), 0))
+        codes = [one.exitcode for one in running]  # of who has not ended, none
         for one in running:
             one.kill()
-    ended = {rank for rank, one in enumerate(running) if one.returncode != 0}
-    assert ended == set(fails), "\n".join(f"process {rank}: exit code {one.returncode}\n{errors}" for
-                                          rank, (one, (_, errors)) in enumerate(zip(running, told)))
-    return [out for out, _ in told]
+            one.join()
+        out, errors = ([pathlib.Path(folder, f"{name}{rank}").read_text() for rank in range(count)]
+                       for name in ("out", "errors"))
+    ended = {rank for rank, code in enumerate(codes) if code != 0}
+    assert ended == set(fails) and None not in codes, "\n".join(
+        f"process {rank}: exit code {codes[rank]}\n{errors[rank]}" for rank in range(count))
+    return out
