@@ -266,7 +266,7 @@ def today(found):
 
 
 def papers(results):
-    """What bench/papers has measured on an H200."""
+    """The measurements of bench/papers on an H200."""
     yield ["step", "in the paper", "today", "at"], 4
     held = load(results, "papers-cuda.json")
     for paper, names in PAPERS.items():

@@ -54,7 +54,7 @@ archive() {
     rm -r "$KILN_STATIC/objects"
 }
 
-# What the wheel has inside: zlib, Jansson, zstd, as static libraries of the target.
+# The libraries inside the wheel: zlib, Jansson, zstd, as static libraries of the target.
 static_libraries() {
     export KILN_STATIC="$cache/$KILN_TARGET"
     [ ! -e "$KILN_STATIC/lib/libzstd.a" ] || return 0

@@ -1,4 +1,4 @@
-"""What a GPU's counters say of some calls, through NVIDIA's ncu. frame.Run.counted runs this file under it, as
+"""A GPU's counters of some calls, through NVIDIA's ncu. frame.Run.counted runs this file under it, as
 
     ncu --profile-from-start off --metrics ... python3 counted.py STEP DEVICE SCALE BUILD FOLDER DATA KEPT
 

@@ -1,4 +1,4 @@
-"""What the steps of bench/papers share. A step is one table or figure of a paper: a function that measures and returns rows, with what
+"""Shared parts of the steps of bench/papers. A step is one table or figure of a paper: a function that measures and returns rows, with what
 the paper says beside it. A row has a label and, by series, numbers of the step's unit; the series "Kiln" is what runs today, the others
 are what it stands beside: the baseline then, its successor now, and Kiln with one of its optimisations left out.
 
@@ -61,7 +61,7 @@ class Run:
         return small if self.small else full
 
     def once(self, key, make):
-        """What make() gives, which steps share."""
+        """The result of make(), which steps share."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
@@ -204,7 +204,7 @@ class Cublas:
 
 
 def library(run, X):
-    """What composes products on the run's device from a library's calls, or None."""
+    """A composer of products on the run's device from a library's calls, or None."""
     if run.kind != "cuda":
         return Host(X)
     sparse = not isinstance(X, np.ndarray)

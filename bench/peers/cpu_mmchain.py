@@ -185,7 +185,7 @@ def tabulate(figures):
 
 
 def shape_of(row):
-    """What rows are ordered by: the case, the type, the number of threads."""
+    """The key that rows are ordered by: the case, the type, the number of threads."""
     return CASES.index((row["format"], row["rows"], row["cols"], row["per_row"])), row["type"], row["threads"]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the tool trains on a GPU against what it trains on the processor: every verb, dense and sparse data;
+"""Models that the tool trains on a GPU against those of the processor: every verb, dense and sparse data;
 predictions, authorities or, of classifiers, the objective side by side, and the seconds of each.
 
 usage: gpu_cli.py --kiln KILN [--device cuda] [--rows N]

@@ -1,4 +1,4 @@
-"""What the benchmarks on GPUs share: timing, sparse test data, comparing."""
+"""Parts that the benchmarks on GPUs share: timing, sparse test data, comparing."""
 import datetime
 import json
 import time

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a GPU's first calls take beside their work. `calls`: fits in processes of their own, with empty caches
+"""The time that a GPU's first calls take beside their work. `calls`: fits in processes of their own, with empty caches
 (Kiln's, and the one that NVRTC 13 keeps through the driver) and again with what the first has kept: seconds
 of the call, and of building or loading its kernels. `layouts`: for a sparse X the passes as they come, with
 kernels already built; the layout is made before the pass that first finds it worth having, and `saving` is

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an iteration of kiln_linreg costs on a GPU beside its one pass over X, for X of more than a gigabyte:
+"""The cost of an iteration of kiln_linreg on a GPU beside its one pass over X, for X of more than a gigabyte:
 HIGGS-shaped dense data (11,000,000 x 28, columns of ever smaller scale, so that conjugate gradient goes on)
 and KDD2010-shaped sparse data.
 

@@ -49,7 +49,7 @@ def fastest(run, repeats=3):
 
 
 def host(values):
-    """What any of the packages returns, in NumPy."""
+    """The result of any of the packages, in NumPy."""
     values = values.get() if hasattr(values, "get") else values.cpu() if hasattr(values, "cpu") else values
     return np.asarray(values, np.float64)
 
@@ -275,7 +275,7 @@ def main():
 
 
 def save(options, found):
-    """What there is so far."""
+    """Writes the results so far."""
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump({"benchmark": "from Python against FlashLib and cuML, f32",
                    "device": kiln.device("cuda").description, "date": datetime.date.today().isoformat(),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a run takes beside its computation, against the size of the data: the overhead model of the
+"""The time of a run beside its computation, against the size of the data: the overhead model of the
 iterative-kernels paper for PageRank, K-Means and multi-dimensional scaling. For each size the CPU and the GPU
 from a process's start to its end without reading, the parts that the run reports (moving the data, building
 kernels, solving), what kiln explain predicts for both, part by part, and what --device auto takes.

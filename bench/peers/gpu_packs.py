@@ -76,7 +76,7 @@ def run(tool, folder, device, command, cache, **more):
 
 
 def programs(tool, cache):
-    """What has been built and kept so far."""
+    """The kernels built and kept so far."""
     return subprocess.run([tool, "kernels", "list"], env={**os.environ, "KILN_CACHE_DIR": str(cache)},
                           capture_output=True, text=True, check=True).stdout.splitlines()
 

@@ -97,7 +97,7 @@ def centres(device, rows, cols, k, dtype):
     return wrong
 
 
-# What is to be done, to which shapes, and how far a result may be off in f64 and f32.
+# The work, its shapes, and how far a result may be off in f64 and f32.
 KINDS = {"passes": (one_pass, SHAPES, 1e-12, 1e-5), "grams": (gram, GRAMS, 1e-11, 1e-5),
          "centres": (centres, CENTRES, 1e-12, 1e-5)}
 

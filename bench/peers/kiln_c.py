@@ -24,7 +24,7 @@ _held = weakref.WeakKeyDictionary()  # what the pointers of a struct point to
 
 
 def plain(value):
-    """What C takes: a matrix's or an array's address, NULL for None, others as they are."""
+    """An argument as C takes it: a matrix's or an array's address, NULL for None, others as they are."""
     if value is None:
         return ffi.NULL
     if isinstance(value, np.ndarray):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where K-Means ends at its defaults, beside scikit-learn: the mean inertia over seeds, one start each.
+"""The end of K-Means at its defaults, beside scikit-learn: the mean inertia over seeds, one start each.
 
 usage: kmeans_starts.py [--seeds 10] [--threads 1] > bench/results/cpu2-kmeans-starts.json
 Data: normal blobs in 10 columns whose centres are `apart` standard deviations apart, 8 to 200 of them, and

@@ -151,7 +151,7 @@ class Work:
         return self.cell["verb"] in ("ALS", "NMF", "LatentDirichletAllocation", "pagerank", "hits")
 
     def scores(self):
-        """What a linear model is to find, about as large as its noise, on the host."""
+        """The targets that a linear model is to find, about as large as its noise, on the host."""
         with self.kiln.results_on_device():
             made = self.kiln.multiply(self.X, self.Y).numpy()
         made /= made.std()
@@ -432,7 +432,7 @@ def child(cell, device, clock, pipe):
 # ------------------------------------------------------------------------------------------------- the parent
 
 def measured(cell, device, clock, most):
-    """What a child tells of a cell within `most` seconds. One that knows the fit's time has as long as twenty
+    """A child's word of a cell within `most` seconds. One that knows the fit's time has as long as twenty
     fits take for the rest: a peer that takes longer has lost."""
     reads, writes = os.pipe()
     kid = os.fork()
@@ -461,7 +461,7 @@ def measured(cell, device, clock, most):
 
 
 def judged(row):
-    """What stands out in a cell, worst first: (how many times worse than it should be, in words)."""
+    """The findings that stand out in a cell, worst first: (how many times worse than it should be, in words)."""
     found = []
     if "error" in row:
         return [(math.inf, row["error"])]

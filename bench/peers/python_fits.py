@@ -298,7 +298,7 @@ def bare_calls(X, y):
 
 
 def run_calls():
-    """What the package adds to a call of the library: 8 x 8 matrices, where there is next to nothing to
+    """The time that the package adds to a call of the library: 8 x 8 matrices, where there is next to nothing to
     compute."""
     X, y = np.eye(8), np.ones(8)
     A, b, S = kiln.matrix(X, "cpu"), kiln.matrix(y, "cpu"), kiln.matrix(scipy.sparse.csr_matrix(X), "cpu")
@@ -319,7 +319,7 @@ def run_calls():
 
 
 def save(arguments, calls, rows):
-    """What there is so far."""
+    """The results so far."""
     host = kiln.device(arguments.device)
     commit = os.environ.get("KILN_COMMIT") or subprocess.run(["git", "-C", ROOT, "rev-parse", "--short",
                                                               "HEAD"], text=True,

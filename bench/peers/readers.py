@@ -261,7 +261,7 @@ def read_once(reader, path, kind, threads):
 
 
 def in_process(reader, path, kind, options):
-    """What read_once tells; a reader that fails says with its last line why."""
+    """The answer of read_once; a reader that fails says with its last line why."""
     command = [sys.executable, os.path.abspath(__file__), "--one", reader, path, kind,
                "--threads", str(options.threads)]
     threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS")}
@@ -309,7 +309,7 @@ def measure(name, folder, options):
 
 
 def keep(options, rows):
-    """What has been measured so far."""
+    """The measurements so far."""
     from cpu_mmchain import processor
     result = {"benchmark": "reading files", "device": processor(), "date": datetime.date.today().isoformat(),
               "commit": options.commit, "threads": options.threads, "repeat": options.repeat,

@@ -180,7 +180,7 @@ static int connect_all(struct ki_transport *transport, struct link *link, int co
     MPI_Comm_set_errhandler(link->work, MPI_ERRORS_RETURN);
     MPI_Comm_rank(link->work, &link->rank);
     MPI_Comm_size(link->work, &link->count);
-    /* Where the program began MPI for one thread at a time, its own calls would meet those of the watching
+    /* If the program began MPI for one thread at a time, its own calls would meet those of the watching
      * thread. */
     transport->watched =
         link->count > 1 && threads >= (link->began ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);

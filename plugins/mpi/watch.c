@@ -91,7 +91,7 @@ static void *run(void *of) {
     double silent = 0, sent = 0, before = now();
     do {
         const double time = now(), most = watch->limit / 4;
-        /* What this process itself stood still counts little. */
+        /* The time that this process itself stood still counts little. */
         silent += time - before < most ? time - before : most;
         before = time;
         pthread_mutex_lock(&link->lock);

@@ -54,8 +54,8 @@ static int environment_threads(const char *name) {
     return end != text && threads > 0 && threads <= MOST_THREADS ? (int)threads : 0;
 }
 
-/* What the launcher may run on, which is not bound as the processes are that it starts, and sees the
- * container's processors alone. Where a script stands between them this is the process's own. */
+/* The processors that the launcher may run on, which is not bound as the processes are that it starts, and
+ * sees the container's alone. If a script stands between them they are the process's own. */
 static int launcher_threads(void) {
     const int all = (int)ki_max(sysconf(_SC_NPROCESSORS_ONLN), 1), bound = ki_os_processors_of(getppid());
     return bound ? (int)ki_min(bound, all) : all;

@@ -85,7 +85,7 @@ static int64_t resident_bytes(const kiln_matrix *A) {
     return bytes;
 }
 
-/* What lies in the caller's device memory leaves no room behind, and what others have the address of
+/* A matrix in the caller's device memory would leave no room behind, and one whose address others have
  * stays. */
 static bool evictable(const kiln_matrix *A) {
     return ki_matrix_resident(A) && A->held == 0 && !A->lent_buffers && !A->lent_out;

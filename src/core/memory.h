@@ -80,8 +80,8 @@ void ki_matrix_drop_host(kiln_matrix *A); /* its host copy */
 void ki_matrix_pin(kiln_matrix *A);
 void ki_matrix_unpin(kiln_matrix *A);
 void ki_memory_count(kiln_device *device, int64_t bytes); /* taken, or with a minus given back */
-/* What stands in the way of so many bytes goes; ERR_DEVICE_NOMEM (CPU: ERR_NOMEM) if they are more than that
- * room. */
+/* Matrices that stand in the way of so many bytes go; ERR_DEVICE_NOMEM (CPU: ERR_NOMEM) if the bytes are more
+ * than the room that leaves. */
 kiln_status ki_memory_make_room(kiln_device *device, int64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a caller and the library both know of a struct is its shorter part: the smaller of the two sizes. */
+/* A caller and the library both know a struct's shorter part: the smaller of the two sizes. */
 #include "core/sized.h"
 
 #include <string.h>

@@ -63,7 +63,7 @@ static kiln_status run(kiln_device *device, struct ki_buffer *to, int64_t bytes,
         moving = true;
     }
 done:
-    /* What is on its way must arrive, whatever happened; the first error counts. */
+    /* Copies on their way must arrive, whatever happened; the first error counts. */
     if (moving && !device->lost) {
         struct ki_error_copy first;
         if (status != KILN_OK) ki_error_keep(&first);

@@ -120,7 +120,7 @@ static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind) {
     return status;
 }
 
-/* What has values serves where the pattern is enough. */
+/* Columns with values serve where the pattern is enough. */
 kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, enum ki_columns_kind wanted) {
     const bool cpu = ki_on_cpu(X->device),
                all = wanted != KI_COLUMNS_PATTERN || ki_slot_get(X, &slot_columns);

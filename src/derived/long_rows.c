@@ -111,7 +111,7 @@ kiln_status ki_rows_list(struct ki_rows *rows, kiln_device *device, const struct
     for (int i = 0; i < COUNTERS; i++) TRY(ki_number_at(&ends[i], device, &counter, (i + 1) * threads));
     const int of_mean = first_long(ends, count, lengths.vector);
     int suits = of_mean, first = suits + classes_left(ends, suits);
-    /* Where many are left that way, vectors of twice as many threads suit all of them better. */
+    /* If many are left that way, vectors of twice as many threads suit all of them better. */
     if (8 * (int64_t)(below(ends, first) - below(ends, suits)) > count) {
         suits++;
         first = suits + classes_left(ends, suits);

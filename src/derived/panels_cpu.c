@@ -152,7 +152,7 @@ struct making {
     const kiln_matrix *X;
 };
 
-/* Where the next entry of each panel goes is counted up in `end`, which so becomes what its name says. */
+/* The place of each panel's next entry is counted up in `end`, which so becomes what its name says. */
 static inline __attribute__((always_inline)) void make_block(const struct making *making, int64_t block,
                                                              size_t size) {
     const struct ki_cpu_panels *panels = making->panels;

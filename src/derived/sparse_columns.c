@@ -93,7 +93,7 @@ kiln_status ki_sparse_columns_take(struct ki_sparse_column *taken, struct ki_spa
         taken[a] = (struct ki_sparse_column){columns->begin[chosen[a]],
                                              ki_selector_entries(columns->selector, chosen[a]),
                                              columns->near_row + entries, columns->scaled + entries};
-    /* Where they are most of what there is, they are side by side as it is. */
+    /* If they are most of the entries, they are side by side as it is. */
     for (int64_t a = 0; a < count && entries > columns->used / 4 * 3; a++)
         taken[a].row = columns->row + taken[a].from;
 done:

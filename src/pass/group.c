@@ -143,7 +143,7 @@ done:
     return status;
 }
 
-/* What the round before has written for others goes to them; on the CPU all have the same. */
+/* Results of the round before that others need go to them; on the CPU all have the same. */
 static kiln_status exchange(struct ki_pass *pass) {
     kiln_status status = KILN_OK;
     if (ki_on_cpu(pass->device)) return KILN_OK;

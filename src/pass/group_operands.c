@@ -94,7 +94,7 @@ done:
     return status;
 }
 
-/* What is only read comes before what is written, which may be the same matrix. */
+/* Operands that are only read come before those that are written, which may be the same matrix. */
 static kiln_status give(struct ki_pass *pass, int i) {
     struct ki_pass_part *part = &pass->parts[i];
     kiln_status status = KILN_OK;

@@ -78,7 +78,7 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
         status = ki_kernel_resident_with(X->device, &plan->groups, *kernel, plan->BS, plan->local_bytes);
     else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
         status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
-    /* Where nothing tells, the launch model's number stands. */
+    /* If nothing tells, the launch model's number stands. */
     plan->groups = ki_min(plan->groups, plan->steps * ki_max(plan->C, 1));
     plan->groups -= plan->groups % ki_max(plan->C, 1);
     return status;

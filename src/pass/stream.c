@@ -162,7 +162,7 @@ static kiln_status compute(struct stream *s, int64_t i) {
 
 /* -------------------------------------------------------------------------------------------- pass */
 
-/* What is on its way lies in X itself where that is host memory, but for row starts; else in the staging
+/* Panels on their way lie in X itself where that is host memory, but for row starts; else in the staging
  * memory. On the CPU nothing is on its way. */
 static kiln_status make_places(struct stream *s) {
     const kiln_matrix *X = s->X;

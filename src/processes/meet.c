@@ -35,7 +35,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------- rows */
 
-/* What all processes' rows have to have in common, and what each has of them. */
+/* The facts that all processes' rows have to have in common, and those that each has. */
 enum { ROWS, ENTRIES, COLUMNS, TYPE, FORMAT, FACTS };
 
 static kiln_status gather_facts(int64_t *facts, struct kiln_processes *p, const kiln_matrix *here) {
@@ -60,7 +60,7 @@ static kiln_status check_facts(const int64_t *facts, int count) {
     return KILN_OK;
 }
 
-/* What a process that has no error of its own says of another's. */
+/* The error that a process without one of its own has of another's. */
 static kiln_status fail_elsewhere(const struct kiln_processes *p, kiln_status own, kiln_status all) {
     if (own != KILN_OK || all == KILN_OK || ki_leads(p)) return all;
     return ki_fail(all, "another process could not do its part");

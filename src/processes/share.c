@@ -299,7 +299,7 @@ done:
     return status;
 }
 
-/* What processes have written to rows, they alone have; what they have written for all is what they have. */
+/* Processes alone have what they wrote to rows; what they wrote for all is what everybody has. */
 static void note_written(struct sharing *s) {
     for (int j = 0; j < s->rules->count; j++) {
         const struct ki_order_operand *operand = &s->order.share.operand[j];
@@ -360,7 +360,7 @@ done:
     return status;
 }
 
-/* What was begun may not be whole; what was only read is what it was. */
+/* A matrix that was being written may not be whole; one that was only read is what it was. */
 static void drop_copies(const struct sharing *s) {
     for (int j = 0; j < s->rules->count; j++) {
         kiln_matrix *A = whole(s, j);

@@ -23,8 +23,8 @@ static inline bool ki_adds_up(const struct ki_order_operand *operand) {
     return operand->role == KI_SUM && (operand->use & KI_WRITES);
 }
 
-/* What is only read comes before what is written, which may be the same matrix: the j-th operand in that
- * order, from 0. */
+/* Operands that are only read come before those that are written, which may be the same matrix: the j-th in
+ * that order, from 0. */
 static inline int ki_in_turn(const struct ki_rules *rules, int j) {
     for (int written = 0; written < 2; written++)
         for (int i = 0; i < rules->count; i++)

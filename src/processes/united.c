@@ -35,7 +35,7 @@ static bool may_meet(const struct kiln_processes *p, const int64_t *identity) {
     return true;
 }
 
-/* Where it has worked for some processes only, it has for none. */
+/* A connection that some processes alone have, none has. */
 static kiln_status connect_all(struct kiln_processes *p) {
     const struct ki_backend *backend = p->device->backend;
     struct ki_invitation invitation = {{0}};

@@ -85,7 +85,7 @@ static void impossible_sizes(void **state) {
     }
 }
 
-/* What is new in a larger result is 0; what lies behind it is untouched. */
+/* Fields that are new in a larger result are 0; memory behind it is untouched. */
 static void newer_results(void **state) {
     (void)state;
     struct newer_report report = {

@@ -1,4 +1,4 @@
-# What programs rely on that were built against the library: symbols, layouts, and structs of older and newer sizes.
+# Promises to programs that were built against the library: symbols, layouts, and structs of older and newer sizes.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_program(KILN_TEST_CXX NAMES c++ g++ clang++ clang++-14 REQUIRED)
 if(NOT KILN_SANITIZE AND NOT KILN_FUZZ AND CMAKE_SIZEOF_VOID_P EQUAL 8)

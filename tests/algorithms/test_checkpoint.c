@@ -833,7 +833,7 @@ static void test_damage(void **state) {
 
 /* Whatever file call fails ends the run and leaves no temporary file, and the file is the checkpoint
  * before, or the new one. */
-/* What keeps the file from being written is counted and told; the run comes to the same end, and the
+/* A failure to write the file is counted and told; the run comes to the same end, and the
  * former file goes on. */
 static void test_full_disk(void **state) {
     (void)state;

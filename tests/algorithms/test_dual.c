@@ -129,7 +129,7 @@ static struct problem levelled(int m) {
     return p;
 }
 
-/* Where most hinges are at 0, a move that takes no heed of the dual undoes what sweeps have gained: this took
+/* If most hinges are at 0, a move that takes no heed of the dual undoes what sweeps have gained: this took
  * more than 4,000 sweeps of two threads, and takes 152. */
 static void moves_never_set_back(void **state) {
     (void)state;
@@ -270,7 +270,7 @@ static void judges_as_the_engine(void **state) {
     kiln_device_close(one_thread);
 }
 
-/* Where sweeps end before the criterion is met, the engine goes on from there. */
+/* If sweeps end before the criterion is met, the engine goes on from there. */
 static void the_engine_goes_on(void **state) {
     (void)state;
     struct problem p = labelled(300, 60, 2, 0.3, false, 9);

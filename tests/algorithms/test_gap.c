@@ -145,7 +145,7 @@ static void objective_never_rises(void **state) {
             }
 }
 
-/* What starts at 0 stays there, a topic without words dies, and nothing becomes NaN. */
+/* A factor that starts at 0 stays there, a topic without words dies, and nothing becomes NaN. */
 static void zeros_stay(void **state) {
     (void)state;
     struct counts counts;

@@ -131,7 +131,7 @@ static void families_times_links(void **state) {
         }
 }
 
-/* Where the mean's range is not the link's, a fit without an intercept needs a start of its own. */
+/* If the mean's range is not the link's, a fit without an intercept needs a start of its own. */
 static void without_an_intercept(void **state) {
     (void)state;
     static const kiln_link links[] = {KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_INVERSE, KILN_LINK_SQRT,

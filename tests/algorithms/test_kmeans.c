@@ -460,7 +460,7 @@ static void goes_on(void **state) {
     kiln_matrix_free(T);
 }
 
-/* What a run of mini-batches says of its centres is what all rows say, and it has converged only by that:
+/* A run of mini-batches says of its centres what all rows say, and it has converged only by that:
  * however little the batches move them. */
 static void batches_end_truly(void **state) {
     static double x[M * N];

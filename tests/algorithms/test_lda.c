@@ -194,7 +194,7 @@ static void bound_never_falls(void **state) {
                 }
 }
 
-/* Where learning rests, no alpha of one topic is better. */
+/* At rest of the learning, no alpha of one topic is better. */
 static void alpha_is_learned(void **state) {
     (void)state;
     struct counts counts;
@@ -387,7 +387,7 @@ static void one_topic_of_one_word(void **state) {
         }
 }
 
-/* Where documents begin anew the bound may turn, and hardly change there: that ends no run. One that says
+/* As documents begin anew, the bound may turn, and hardly change there: that ends no run. One that says
  * converged gains as little where it goes on. */
 static void converged_runs_gain_no_more(void **state) {
     enum { ROWS = 4, COLUMNS = 8, TOPICS = 4, ANEW = 5 };

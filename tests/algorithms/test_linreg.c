@@ -195,7 +195,7 @@ static void iterations_are_capped(void **state) {
         assert_int_equal(report.stopped_by, KILN_STOP_ITERATIONS);
         assert_int_equal(report.converged, 0);
         assert_true(report.objective < before && report.residual > report.tolerance);
-        /* What the trace says by recurrence is what stopping there gives. */
+        /* The trace says by recurrence what stopping there gives. */
         assert_true(fabs(all.trace[cap].objective - report.objective) <= 1e-10 * report.objective);
         assert_true(fabs(all.trace[cap].residual - report.residual) <= 1e-8 * report.residual);
         before = report.objective;
@@ -309,8 +309,8 @@ static struct rounding rounding_at(const struct problem *p, const struct solutio
     return most;
 }
 
-/* What rounding does to a factor is noticed: columns that are the same but for the last digits have none, and
- * the result is as good as that of conjugate gradient, but for rounding. By rows is for a penalty only. */
+/* A factor that rounding has harmed is noticed: columns that are the same but for the last digits have none,
+ * and the result is as good as that of conjugate gradient, but for rounding. By rows is for a penalty. */
 static void a_factor_that_fails_gives_way(void **state) {
     (void)state;
     const struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};

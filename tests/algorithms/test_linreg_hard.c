@@ -159,7 +159,7 @@ static void means_may_dwarf_spreads(void **state) {
         }
 }
 
-/* Where rank-one centring has no correct digit, rows are centred from the start: a first cycle of nonsense
+/* If rank-one centring has no correct digit, rows are centred from the start: a first cycle of nonsense
  * would use up all iterations. */
 static void hopeless_means_are_centred_at_once(void **state) {
     (void)state;

@@ -479,7 +479,7 @@ static const struct tall {
              {"heavy rows outside the sample", heavy_rows, false, {.classes = 2, .l2 = 1}},
              {"few rows with a weight", few_weights, false, {.classes = 2, .l2 = 1}}};
 
-/* Where rows are many the first step is a sample's solution, unless the sample tells too little of a column,
+/* If rows are many, the first step is a sample's solution, unless the sample tells too little of a column,
  * the classes or the weights. The optimum is the same. */
 static void many_rows_begin_with_a_sample(void **state) {
     (void)state;

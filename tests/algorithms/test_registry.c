@@ -200,7 +200,7 @@ static void no_damping(void **state) {
     kiln_matrix_free(ranks);
 }
 
-/* What kiln_solver_choose says is what a run reports, for each way that there is. */
+/* The choice of kiln_solver_choose is what a run reports, for each way that there is. */
 static void told_solvers_are_taken(void **state) {
     (void)state;
     double x[ROWS * COLS], targets[ROWS];

@@ -135,7 +135,7 @@ static void objective_as_defined_and_never_rising(void **state) {
         }
 }
 
-/* Where it ends the gradient has vanished, as far as f64 tells: the run went on until rounding stopped it. */
+/* At the end the gradient has vanished, as far as f64 tells: the run went on until rounding stopped it. */
 static void ends_at_a_stationary_point(void **state) {
     (void)state;
     const double l2 = 1;

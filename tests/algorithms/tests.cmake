@@ -7,7 +7,7 @@ foreach(file IN LISTS algorithm_tests)
   endif()
   kiln_test(${name} ${file})
 endforeach()
-# Of the CPU's bodies only the baseline's are looked through for undefined behaviour (CMakeLists.txt), and conformance does not reach dual.cpu.h.
+# Only the baseline's of the CPU's bodies are looked through for undefined behaviour (CMakeLists.txt), and conformance does not reach dual.cpu.h.
 if(KILN_SANITIZE AND NOT KILN_SANITIZE STREQUAL thread)
   add_test(NAME dual_baseline COMMAND dual)
   set_tests_properties(dual_baseline PROPERTIES ENVIRONMENT KILN_ISA=baseline)

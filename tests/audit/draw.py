@@ -100,7 +100,7 @@ def write_matrix(rng: Rng, folder: pathlib.Path, X: np.ndarray) -> str:
 
 
 def options(rng: Rng, device: str) -> tuple[list[str], type]:
-    """What every verb takes: device, type, threads; and the type of the numbers that the data become."""
+    """Options of every verb: device, type, threads; and the type of the numbers that the data become."""
     single = rng.sizes.random() < 0.35
     drawn = ["--device", device, "--type", "f32" if single else "f64"]
     if rng.random() < 0.3:

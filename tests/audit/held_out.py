@@ -1,4 +1,4 @@
-"""What factor models say of entries that were held out: which these are, and the model's error and ranking
+"""Claims of factor models about entries held out: which these are, and the model's error and ranking
 there.
 
 Entry e of the data, row by row, is held out if the e-th number of the seed's stream is below the fraction:

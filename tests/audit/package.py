@@ -50,7 +50,7 @@ def number(options: Options, name: str, default: typing.Any = None, kind: type =
 
 
 def read(path: pathlib.Path) -> typing.Any:
-    """What draw.write_matrix wrote, sparse where the format is."""
+    """The matrix that draw.write_matrix wrote, sparse where the format is."""
     if path.suffix == ".npy":
         return np.load(path)
     if path.suffix == ".csv":
@@ -108,7 +108,7 @@ class Package(Tool):
         return Run(code, out, "\n".join([said, *messages]), command)
 
     def verify(self, *arguments: object) -> "Run | None":
-        """What the tool that KILN_TOOL names says of the model that save() wrote; None without either:
+        """The judgement of the tool that KILN_TOOL names of the model that save() wrote; None without either:
         rankings are no models."""
         tool = os.environ.get("KILN_TOOL")
         saved = (self.folder / "model.kiln").exists()
@@ -148,7 +148,7 @@ class Package(Tool):
         return self.told(model.report_, **more)
 
     def common(self, options: Options) -> dict[str, typing.Any]:
-        """What all linear models take."""
+        """The parameters that all linear models take."""
         drawn = {"fit_intercept": "no-intercept" not in options, "device": self.device}
         if "solver" in options:
             drawn["solver"] = options["solver"]

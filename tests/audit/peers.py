@@ -195,7 +195,7 @@ def networkx_pagerank(W, damping: float, teleport, dangling, ranks, bound: float
 
 
 def networkx_hits(W, hubs, authorities, change: float, digits: float) -> list[str]:
-    """Where the second singular value is apart: else the first vectors are a matter of the start."""
+    """Whether the second singular value is apart: else the first vectors are a matter of the start."""
     import networkx
 
     values = np.linalg.svd(W.astype(float), compute_uv=False)

@@ -1,4 +1,4 @@
-"""What linear models are judged by: gradient, objective, rank and metrics from the written coefficients
+"""The judgement of linear models: gradient, objective, rank and metrics from the written coefficients
 alone, in long double.
 
 The objective of all is sum_i s_i loss(y_i, x_i.w + b) + l1 ||w||_1 + (l2/2) sum_j p_j w_j^2, where p_j are
@@ -144,7 +144,7 @@ class Scaled:
         return self.s @ parts + ridge + (self.lasso * (np.abs(u) - np.abs(self.u))).sum()
 
     def dual_rounding(self, units: float):
-        """What it makes of sum_j z_j^2 / (2 L_j), z = X^T t about L w, where z_j is off by units |t|
+        """The value of sum_j z_j^2 / (2 L_j), z = X^T t about L w, where z_j is off by units |t|
         |x_j|."""
         slope = self.loss(self.y, self.eta)[1]
         rows = len(self.size)

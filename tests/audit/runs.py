@@ -75,11 +75,11 @@ class Tool:
         return Run(done.returncode, out, done.stderr, command)
 
     def verify(self, *arguments: object) -> "Run | None":
-        """What `kiln verify` says of model.kiln; None where the entrance has no such thing."""
+        """The answer of `kiln verify` to model.kiln; None where the entrance has no such thing."""
         return self.run("verify", "model.kiln", *arguments, shared=False)
 
     def evaluate(self, *arguments: object) -> "Run | None":
-        """What `kiln evaluate` says of model.kiln; None where the entrance has no such thing."""
+        """The answer of `kiln evaluate` to model.kiln; None where the entrance has no such thing."""
         return self.run("evaluate", "model.kiln", *arguments)
 
     def logistic(self, model: Model) -> bool:

@@ -41,7 +41,7 @@ class Table(typing.NamedTuple):
 
 
 class Encoding(typing.NamedTuple):
-    """What training rows teach: means of the numbers that are there, and levels."""
+    """The lessons of training rows: means of the numbers that are there, and levels."""
 
     means: np.ndarray
     indicated: np.ndarray

@@ -124,7 +124,7 @@ static void what_a_pack_has_needs_no_compiler(void **state) {
     assert_int_equal(seen.opened, KILN_ERR_DEVICE);
     assert_contains(seen.error, "others may write");
     assert_int_equal(chmod(path, 0600), 0);
-    /* What it lacks does, and the user is told how to get one. */
+    /* A kernel that it lacks does, and the user is told how to get one. */
     seen = in_a_process("-DGROUP=32", NOWHERE);
     assert_int_equal(seen.opened, KILN_OK);
     assert_int_equal(seen.got, KILN_ERR_DEVICE);
@@ -289,7 +289,7 @@ static int work_on_any_shape(bool builds) {
             all += dense + sparse;
         }
     if (!wrong && (all > 0) != builds) wrong = 3;
-    /* What gains much by a kernel of its own is worth compiling one. */
+    /* A pass that gains much by a kernel of its own is worth compiling one. */
     for (int k = 1; k <= 8 && !wrong; k *= 2) {
         if (packed_plan(device, 20000000, 128, k)) wrong = 4;
         if (packed_plan(device, 3000, 128, k) == builds) wrong = 5;
@@ -352,7 +352,7 @@ static void bad_lists(void **state) {
     assert_fails(KILN_ERR_ARGUMENT, kiln_kernels_build(NULL, &good, NULL));
 }
 
-/* What was built is listed, each once, and can be given to a build. */
+/* Each kernel that was built is listed, each once, and can be given to a build. */
 static void the_list_of_what_was_built(void **state) {
     (void)state;
     char *list = NULL;

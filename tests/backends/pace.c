@@ -77,7 +77,7 @@ static void the_fit_finds_the_pace(void **state) {
             }
 }
 
-/* Where memory bounds a probe, a time that is shorter than any number allows says nothing. */
+/* If memory bounds a probe, a time that is shorter than any number allows says nothing. */
 static void what_does_not_show_is_an_h200s(void **state) {
     (void)state;
     struct ki_pace_probe probes[KI_PACE_NUMBERS];

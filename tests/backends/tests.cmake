@@ -82,7 +82,7 @@ add_test(NAME backends_syntax COMMAND ${CMAKE_COMMAND} -DCLANG=${KILN_SYNTAX_CLA
   -DWORK=${CMAKE_CURRENT_BINARY_DIR}/syntax -P ${CMAKE_CURRENT_LIST_DIR}/syntax.cmake)
 set_tests_properties(backends_syntax PROPERTIES TIMEOUT 600)
 
-# Where there is an NVRTC, which needs no GPU, it compiles them too.
+# An NVRTC, which needs no GPU, compiles them too, if there is one.
 kiln_test(backends_nvrtc ${CMAKE_CURRENT_LIST_DIR}/nvrtc.c)
 set_tests_properties(backends_nvrtc PROPERTIES SKIP_RETURN_CODE 77)
 

@@ -125,7 +125,7 @@ def npy_text(text):
 
 
 def targets(folder, name, sums, dice):
-    """What each loss is about, from the rows' sums."""
+    """The targets that each loss is about, from the rows' sums."""
     spread = max(abs(s) for s in sums)
     noisy = [s + dice.gauss(0, 0.2 * spread) for s in sums]
     order = sorted(noisy)
@@ -241,7 +241,7 @@ class Runs:
         return self.entries[shape] * (one + (4 if shape == "sparse" else 0))
 
     def plenty(self, case, shape, code):
-        """What a CPU says that holds X."""
+        """The result of a CPU that holds X."""
         known = (case, shape, code)
         if known not in self.known:
             self.known[known] = self.run(*self.command(case, shape, code), "--device", "cpu")
@@ -402,7 +402,7 @@ def read(name, how="r"):
 
 
 def cases(runs):
-    """What is compared, of which shapes of X."""
+    """The comparisons, of which shapes of X."""
     yield from ((runs.compare, case, shape) for case in CASES for shape in ("dense", "sparse"))
     yield from ((runs.compare_clusters, case, shape) for case in KMEANS for shape in ("dense", "sparse"))
     yield from ((runs.compare_triples, case, shape) for case in SVD for shape in ("dense", "sparse"))

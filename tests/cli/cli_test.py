@@ -23,7 +23,7 @@ KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 START_SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 0.005
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SOURCES = os.path.join(ROOT, "src")
-# What only a C program knows: kiln_glm, kiln_glm_options.l2, KILN_ERR_DATA; not the environment's
+# Words that only a C program knows: kiln_glm, kiln_glm_options.l2, KILN_ERR_DATA; not the environment's
 # KILN_CACHE_DIR.
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "lda", "gap", "kmeans",
@@ -341,7 +341,7 @@ class Pages(Case):
 
 
 class Examples(Case):
-    """What the help shows on the data that the tree has runs as it stands, here on some of the rows."""
+    """An example of the help on the data that the tree has runs as it stands, here on some of the rows."""
 
     def test_examples_run(self):
         os.mkdir(self.path("data"))
@@ -746,7 +746,7 @@ class Data(Case):
     def test_instruction_set(self):
         for isa, named in (("baseline", "baseline"), ("scalar", "baseline"), ("", "thread")):
             self.assertIn(named, kiln("devices", environment={"KILN_ISA": isa})[0])
-        # What the list of devices prints can be typed.
+        # Names that the list of devices prints can be typed.
         devices = [kiln("devices", environment={"KILN_ISA": isa})[0] for isa in ("avx2", "AVX2", "avx512",
                                                                                  "AVX-512")]
         names = [re.search("^cpu .*, (.*)$", text, re.MULTILINE)[1] for text in devices]
@@ -940,7 +940,7 @@ class Streams(Case):
 
 class Terminal(Case):
     def run_on_terminal(self, environment):
-        """What kiln writes to a terminal on its standard error."""
+        """The text that kiln writes to a terminal on its standard error."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [KILN, "linreg", FLIGHTS, "--target", "arr_delay"],

@@ -132,7 +132,7 @@ CASES = (
     *(("sddmm", "counts.mtx", "users.csv", "items.csv", "--kind", kind)
       for kind in ("times", "product", "quotient", "residual")),
 )
-# What writes a file of numbers, which has no header with times.
+# Verbs that write a file of numbers, which has no header with times.
 PRODUCTS = {"mmchain": ".csv", "sddmm": ".mtx"}
 # The dual is for sparse rows in the CPU's memory, bounds are for dense ones on one device.
 CPU_CASES = (
@@ -160,7 +160,7 @@ def model_of(kiln, folder, device, case, threads):
 
 
 def left_out(kiln):
-    """What the tool's hints offer for an option that names a way, and no case asks for."""
+    """The values that the tool's hints offer for an option that names a way, and no case asks for."""
     asked = {(case[0], name, value) for case in (*CASES, *CPU_CASES)
              for name, value in zip(case[2:], case[3:])}
     ways = [(verb, "--solver") for verb in sorted({case[0] for case in CASES})]

@@ -18,7 +18,7 @@ import unittest
 
 KILN, SOURCE = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
 
-# What stands in a file of kernels and what this test puts there: sums without half of their threads, and an
+# Text in a file of kernels and what this test puts there: sums without half of their threads, and an
 # address that nobody has, in the kernels of the first checks and in those of later ones.
 WRONG = ("reduce.cl", "reach >= span", "reach > span")
 FATAL = ("csr.cl", "const int id = (int)get_local_id(0), place",

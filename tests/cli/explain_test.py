@@ -138,8 +138,8 @@ class Explain(unittest.TestCase):
         self.assertNotIn("measuring", kiln(*explain, environment=fresh)[1])
 
     def test_factors_and_starts_count(self):
-        """What a run is expected to take grows with its factors and dimensions, and is repeated for each
-        start."""
+        """The time that a run is expected to take grows with its factors and dimensions, and is repeated for
+        each start."""
         with tempfile.TemporaryDirectory() as folder:
             ratings, points = os.path.join(folder, "r.csv"), os.path.join(folder, "p.csv")
             with open(ratings, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What a fold holds out says nothing: missing values are filled, and levels known, by the rows that train.
+"""Rows of a fold held out say nothing: missing values are filled, and levels known, by the rows that train.
 
 usage: folds_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 """

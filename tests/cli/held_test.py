@@ -1,6 +1,6 @@
-"""What a process holds while its data lie in a file ten times as large as its budget: looked at from outside,
-in /proc, and compared with what the tool says of itself; --strict ends in an error where the budget is too
-small.
+"""The memory that a process holds while its data lie in a file ten times as large as its budget: looked at
+from outside, in /proc, and compared with what the tool says of itself; --strict ends in an error where the
+budget is too small.
 
 usage: held_test.py KILN
 """

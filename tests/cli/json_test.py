@@ -1,4 +1,4 @@
-"""What --json prints has the keys and types of json_schema.json: each key of an object is there, with the
+"""The output of --json has the keys and types of json_schema.json: each key of an object is there, with the
 type that it had, but for those whose name ends in "?"; and no other key is. A type is "integer", "number",
 "string", "boolean", "null", several with "|" between them, an object of keys, or a list of one type. Under
 "any" is whatever a model file says.

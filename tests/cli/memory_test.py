@@ -56,7 +56,7 @@ def run(line, at):
 
 
 def wrong(line, good, found):
-    """What is wrong with a run of which an allocation failed; None if nothing is."""
+    """The fault of a run of which an allocation failed; None if there is none."""
     if found.returncode not in (good.returncode, 6):
         return f"exit code {found.returncode}"
     if [name for name in os.listdir(".") if "tmp" in name]:

@@ -1039,7 +1039,7 @@ class Verifying(Models):
         self.assertIn("leave out columns of text", kiln("mds", data, code=3)[1])
 
     def test_other_data(self):
-        """What was laid out or ranked is told from other data, of fewer rows and vertices, too."""
+        """A layout or ranking is told from other data, of fewer rows and vertices, too."""
         rows, model = ["x,y", "1,2", "3,4", "5,1", "2,2", "7,3"], self.path("other.kiln")
         links = ["a b", "b c", "c a", "a c"]
         for verb, kind, lines, short in [("mds", "csv", rows, 3), ("hits", "edges", links, 1),

@@ -1,4 +1,4 @@
-"""What models are worth: kiln evaluate, compared with sums over pairs and rows that share nothing with it.
+"""The worth of models: kiln evaluate, compared with sums over pairs and rows that share nothing with it.
 
 usage: results_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 """

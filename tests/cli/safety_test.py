@@ -220,7 +220,7 @@ class Signals(Case):
 
 
 class Claims(Case):
-    """What is no optimum is not called one."""
+    """A point that is no optimum is not called one."""
 
     def test_a_link_that_cannot_fit(self):
         data = self.write("n.csv", "x,y\n" + "".join(f"{i % 11},{-50 - 3 * (i % 11) + i % 3}\n"
@@ -415,7 +415,7 @@ class Memory(Case):
 
 class Plugins(Case):
     def test_none_is_taken_from_the_current_folder(self):
-        """What a program is called with says nothing about where it lies."""
+        """The name that a program is called with says nothing about where it lies."""
         for name in ("libkiln-openmpi.so", "libkiln-mpich.so"):
             self.write(name, "not a library")
         data = self.write("d.csv", TABLE)

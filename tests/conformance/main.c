@@ -84,7 +84,7 @@ void suite_report(struct suite *suite, struct tally *tally, bool passed, double 
     fflush(stdout);
 }
 
-/* Where kernels build slowly f64 takes a sample: its kernels have the text of f32's, and the run with low
+/* If kernels build slowly, f64 takes a sample: its kernels have the text of f32's, and the run with low
  * limits, which is one of f64, builds most of them once more. */
 static struct problem_list list_problems(const struct options *options, const struct operation *operation,
                                          const kiln_device_info *info, kiln_type type) {

@@ -154,8 +154,8 @@ static void test_pass(void **state) {
     }
 }
 
-/* What an operation made is a vector to a group, and stays on its first member; new values from outside make
- * it an X. */
+/* The result of an operation is a vector to a group, and stays on its first member; new values from outside
+ * make it an X. */
 static void test_given(void **state) {
     (void)state;
     kiln_device *device = NULL;

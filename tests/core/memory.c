@@ -178,7 +178,7 @@ static void freed_blocks_serve_again(void **state) {
     struct ki_buffer half = {0};
     assert_int_equal(ki_device_alloc(&device, &half, BYTES / 2), KILN_OK); /* too small for that block */
     assert_int_equal(fake.allocs, 2);
-    /* What is kept does not stand in the way of what needs the room. */
+    /* A kept matrix does not stand in the way of one that needs the room. */
     struct ki_buffer whole = {0};
     ki_device_release(&device, &half);
     assert_int_equal(fake.releases, 0);

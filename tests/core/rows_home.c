@@ -143,8 +143,8 @@ static void test_operations(void **state) {
     each_group(operate);
 }
 
-/* What has not learnt that rows lie elsewhere finds them at home: a few elements, rows by number, all of them
- * beside another X, an X that is cut elsewhere, what is written anew as a whole. */
+/* Calls that have not learnt that rows lie elsewhere find them at home: a few elements, rows by number, all
+ * of them beside another X, an X that is cut elsewhere, what is written anew as a whole. */
 static void ask(struct problem *p) {
     enum { WIDE = 2, FIRST = 17, COUNT = 60 };
     double got[ROWS], wide[WIDE * ROWS], few[WIDE], expected[WIDE] = {0};

@@ -311,8 +311,8 @@ static void assert_narrow_starts(kiln_matrix *owner) {
     ki_device_release(owner->device, &narrow);
 }
 
-/* What lies on the device is looked at there: columns in any order are right, outside the matrix or twice in
- * a row they are refused, as are row starts that decrease. */
+/* A matrix that lies on the device is looked at there: columns in any order are right, outside the matrix or
+ * twice in a row they are refused, as are row starts that decrease. */
 static void structure_on_the_device(void **state) {
     (void)state;
     kiln_device *opencl = NULL;
@@ -335,8 +335,8 @@ static void structure_on_the_device(void **state) {
     kiln_device_close(opencl);
 }
 
-/* What others have the address of: they see what operations write, and it stays where it is while others are
- * driven out. */
+/* A matrix whose address others have: they see what operations write, and it stays where it is while others
+ * are driven out. */
 static void lent_from_the_cpu(void **state) {
     (void)state;
     kiln_device *cpu = NULL;

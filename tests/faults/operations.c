@@ -186,7 +186,7 @@ static bool prepared(struct work *work, const struct case_run *run) {
     return false;
 }
 
-/* What is added to starts from the same values again. */
+/* A sum that is added to starts from the same values again. */
 static kiln_status reset_and_run(const struct operation *operation, struct work *work) {
     for (int r = 0; r < RESULTS; r++) {
         const struct operand *A = work_result(work, (enum result)r);

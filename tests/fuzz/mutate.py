@@ -532,7 +532,7 @@ class Run:
             self.again(path, [o for o in options if o not in ("--map",)])
 
     def again(self, path, options):
-        """What was accepted is written and read again: the same entries."""
+        """An accepted file is written and read again: the same entries."""
         out = self.path("again.csv")
         code, first = self.run(["convert", path, out, *options], (0, 2, 3))
         if code != 0:

@@ -1,4 +1,4 @@
-/* What a writer writes, the reader of the format gives back bit for bit; and text files look as documented.
+/* The reader of a format gives back bit for bit what its writer writes; and text files look as documented.
  */
 #define _GNU_SOURCE
 #include "io/scratch.h"

@@ -323,7 +323,7 @@ static void outcomes(void **state) {
     kiln_device_close(on);
 }
 
-/* Where the device has no room for the ranks, rows are fetched, and the figures are the CPU's. */
+/* If the device has no room for the ranks, rows are fetched, and the figures are the CPU's. */
 static void narrow(void **state) {
     (void)state;
     kiln_device *on = NULL;

@@ -331,7 +331,7 @@ def check_folds(path, mpirun, environment, turn):
 
 
 def tensors(path):
-    """What a model holds, by name."""
+    """The tensors of a model, by name."""
     with open(path, "rb") as file:
         data = file.read()
     size = struct.unpack("<Q", data[:8])[0]

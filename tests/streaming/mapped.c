@@ -145,7 +145,7 @@ static void with_little_memory(void **state) {
     on_device("cpu", sizeof X / 3);
 }
 
-/* What else lies on a deterministic device does not move the panels, and so the bits stay. */
+/* Other matrices on a deterministic device do not move the panels, and so the bits stay. */
 static void panels_stay_where_they_are(const char *name) {
     const kiln_device_options options = {.memory = sizeof X / 3, .threads = 2, .deterministic = 1};
     static double w[2][COLS], q[2][ROWS];

@@ -156,7 +156,7 @@ static kiln_status making_begin(struct making *m, kiln_type type, int64_t rows, 
     return put_head(m);
 }
 
-/* What has been written goes to the device. */
+/* Codes that have been written go to the device. */
 static kiln_status making_end(struct ki_codes **codes, struct making *m, kiln_device *device) {
     kiln_status status;
     struct ki_codes *made = m->codes;

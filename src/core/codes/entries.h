@@ -1,4 +1,4 @@
-/* What makes codes and what turns them into entries both need. */
+/* Parts that the making of codes shares with turning them into entries. */
 #ifndef KI_CODES_ENTRIES_H
 #define KI_CODES_ENTRIES_H
 

@@ -47,8 +47,8 @@ void ki_group_statistics(kiln_device_statistics *sum, const kiln_device *device)
 /* An error's record, once more, with the member that it happened on. */
 kiln_status ki_group_fail(const kiln_device *device, int member, const struct ki_error_copy *error);
 
-/* What is queued on `device` from now on begins after what `other` has been given so far: copies between
- * them, and kernels that use what was copied, need it where a backend copies without waiting. */
+/* Work queued on `device` from now on begins after the work that `other` has been given so far: copies
+ * between them, and kernels that use what was copied, need it where a backend copies without waiting. */
 kiln_status ki_device_after(kiln_device *device, kiln_device *other);
 /* Queues a copy behind the work of `queue`, one of the two devices; through host memory, and at once, where
  * there is no other way between them. */

@@ -165,7 +165,7 @@ static kiln_status compile(struct making *making, kiln_device *device) {
                                   making->kernel->defines);
 }
 
-/* What is compiled becomes callable, and is kept on disk. */
+/* Compiled code becomes callable, and is kept on disk. */
 static kiln_status settle(struct making *making, kiln_device *device) {
     struct ki_kernel *kernel = making->kernel;
     kiln_status status;

@@ -62,7 +62,7 @@ static void cut(struct slices *s, int64_t first, int64_t rows) {
                             .view = true};
 }
 
-/* What was made of a slice goes to the file of all, and is freed. */
+/* The matrix made of a slice goes to the file of all, and is freed. */
 static kiln_status keep(struct ki_spill *spill, kiln_matrix *made) {
     const bool sparse = made->format == KILN_CSR;
     const int64_t element = ki_type_bytes(made->type);

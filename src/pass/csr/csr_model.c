@@ -22,7 +22,7 @@ static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
     return chain->X->cols <= room_of(plan, chain, gpu ? ki_limits.chip_bytes : ki_limits.chip_bytes_cpu);
 }
 
-/* What the memory adds four at a time, or eight columns of y side by side, is slower on chip, but for the
+/* Sums that the memory adds four at a time, or eight columns of y side by side, are slower on chip, but for
  * sums that many entries go to (bench/studies/h200-sparse-variants.json). One column gains by each that
  * gathers here. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {

@@ -89,7 +89,7 @@ static kiln_status build_rows(struct rows_launch *launch, const struct ki_stage 
     if (launch->rows == 0) return KILN_OK;
     rows_defines(defines, stage, VS);
     TRY(ki_kernel_get(&launch->kernel, device, "csr", "mmchain_csr", stage->chain->X->type, defines));
-    /* Where the API tells how many groups run at once, it is told of the local memory. */
+    /* An API that tells how many groups run at once is told of the local memory. */
     if (device->backend->resident_with)
         TRY(ki_kernel_resident_with(device, &launch->groups, launch->kernel, stage->plan.BS,
                                     local_bytes(stage)));
@@ -194,7 +194,7 @@ kiln_status ki_stage_run(struct ki_stage *stage, struct ki_work *work) {
     struct ki_work next;
     int64_t before = 0;
     kiln_status status;
-    /* Where lengths differ much the mean says nothing of the rows that are waited for. */
+    /* If lengths differ much, the mean says nothing of the rows that are waited for. */
     if (lists->ends[KI_ROW_LISTS - 1] > 0) stage->plan.Q = (int)ki_max(stage->plan.Q, ki_min(KI_TURNS, most));
     TRY(build_all_rows(launches, stage));
     struct ki_plan whole = stage->plan;

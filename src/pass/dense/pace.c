@@ -27,7 +27,7 @@ done:
     return status;
 }
 
-/* What an earlier process measured must not decide about the order of sums of a deterministic one. */
+/* Times that an earlier process measured must not decide about the order of sums of a deterministic one. */
 static const struct ki_cache *measured(const kiln_device *device) {
     return device->options.deterministic ? NULL : device->cache;
 }

@@ -40,10 +40,10 @@ kiln_status ki_team_begin(const struct ki_chain *chain, const struct ki_buffer *
 
 /* ------------------------------------------------------------------------------------------ cost */
 
-/* What the groups of a team send each other is on its way for more than a step, for which tiles wait, the
- * longer the more groups a unit has, and every group reads the parts of all. Copies of whole rows reach more
- * of the memory's bandwidth than those of threads; rows of less than a warp's loads are fetched in pieces of
- * lines. */
+/* Parts that the groups of a team send each other are on their way for more than a step, for which tiles
+ * wait, the longer the more groups a unit has, and every group reads the parts of all. Copies of whole rows
+ * reach more of the memory's bandwidth than those of threads; rows of less than a warp's loads are fetched in
+ * pieces of lines. */
 static double rate_of(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
                       int64_t groups) {
     static const char *const limits[] = {"memory bandwidth", "latency of a step", "instructions",

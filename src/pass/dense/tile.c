@@ -66,8 +66,8 @@ static int64_t words_of(const struct ki_plan *plan) {
 
 /* ------------------------------------------------------------------------------------------ cost */
 
-/* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group
- * reads all parts, one warp of it in rounds, which adds up those of the group's warps, too. */
+/* Parts that a team sends are on their way while its tiles wait, and asked for ahead if that is two steps;
+ * every group reads all parts, one warp of it in rounds, which adds up those of the group's warps, too. */
 static void team_rates(double *rates, const struct tile *t, double under_way) {
     const struct ki_plan *plan = t->plan;
     const int64_t size = ki_type_bytes(t->chain->X->type);

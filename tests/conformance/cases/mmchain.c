@@ -30,7 +30,7 @@ static void list(struct problem_list *list) {
     for (int64_t i = 0; i < shapes.count; i++)
         problem_add(list, vary(shapes.problems[i], whole[i % WHOLE], i));
     shapes_free(&shapes);
-    /* What a row's own pass leaves to tiles must not come in as infinity times nothing. */
+    /* Values that a row's own pass leaves to tiles must not come in as infinity times nothing. */
     for (int64_t t = 0; t < 6; t++) {
         const struct problem infinite = {.format = KILN_CSR,
                                          .pattern = t % 2 ? PATTERN_UNIFORM : PATTERN_ZIPF,

@@ -20,7 +20,7 @@ static void list_shapes(struct problem_list *list) {
     for (int64_t i = 0; i < shapes.count; i++) {
         struct problem p = shapes.problems[i];
         unsigned flags = i % 4 < 2 ? WITH_Z : WITH_Z_ALIAS;
-        /* Where kernels build slowly a shape is tried one way; mmchain has tried both halves. */
+        /* If kernels build slowly, a shape is tried one way; mmchain has tried both halves. */
         if (!list->thin || i % 2 == 0) problem_add(list, vary(p, flags, i));
         if (!list->thin || i % 2 == 1) problem_add(list, vary(p, flags | WITH_TRANSPOSED, i + 1));
         if (i % 4 || p.flags & WITH_ONES) continue;
