@@ -356,29 +356,34 @@ def plot_papers(path):
 
 
 def strips(title, panels, note):
-    """A line for each kind, a dot for each cell, left and right; panels: [(heading, dots, mark)], dots:
-    [(kind, ratio, whether it stands out, label)]. The axes are logarithmic, from 1/32 to 32."""
-    kinds = list(dict.fromkeys(kind for _, dots, _ in panels for kind, *_ in dots))
-    width, left, top, step = 980, 190, 76, 22
-    drawing = Drawing(width, top + step * len(kinds) + 58)
+    """Panels one below the other, a line for each kind, a dot for each cell; panels: [(heading, dots, mark,
+    what dots that stand out have in common)], dots: [(kind, ratio, whether it stands out, label)]. The axes
+    are logarithmic, from 1/32 to 32."""
+    width, left, room, step, top = 480, 170, 290, 22, 44
+    drawing = Drawing(width, 0)
     drawing.text(16, 24, title, size=16)
-    bottom = top + step * len(kinds)
-    for i, kind in enumerate(kinds):
-        drawing.text(left - 22, top + step * i + 15, kind, "end")
-        drawing.line(left, top + step * i + 10, width - 20, top + step * i + 10)
-    for p, (heading, dots, mark) in enumerate(panels):
-        begin, room = left + p * 405, 360
-        at = lambda ratio: begin + room * (math.log2(min(max(ratio, 1 / 32), 32)) + 5) / 10
-        drawing.text(begin, 56, heading)
+    for heading, dots, mark, apart in panels:
+        kinds = list(dict.fromkeys(kind for kind, *_ in dots))
+        drawing.text(16, top + 14, heading)
+        drawing.dot(22, top + 33, COLOURS[1], apart)
+        drawing.text(34, top + 38, apart)
+        begin = top + 52
+        bottom = begin + step * len(kinds)
+        at = lambda ratio: left + room * (math.log2(min(max(ratio, 1 / 32), 32)) + 5) / 10
+        for i, kind in enumerate(kinds):
+            drawing.text(left - 12, begin + step * i + 16, kind, "end")
+            drawing.line(left, begin + step * i + 11, left + room, begin + step * i + 11)
         for exponent in range(-5, 6, 2):
             ratio = 2.0 ** exponent
-            drawing.line(at(ratio), top, at(ratio), bottom)
-            drawing.text(at(ratio), bottom + 16, f"{ratio:g}" if ratio >= 1 else f"1/{1 / ratio:g}", "middle",
-                         13)
-        drawing.line(at(mark), top - 6, at(mark), bottom, 'stroke="currentColor" stroke-dasharray="3 3"')
+            drawing.line(at(ratio), begin, at(ratio), bottom)
+            drawing.text(at(ratio), bottom + 18, f"{ratio:g}" if ratio >= 1 else f"1/{1 / ratio:g}", "middle")
+        drawing.line(at(mark), begin - 6, at(mark), bottom, 'stroke="currentColor" stroke-dasharray="3 3"')
         for kind, ratio, stands, label in dots:
-            drawing.dot(at(ratio), top + step * kinds.index(kind) + 10, COLOURS[1 if stands else 0], label)
-    drawing.text(16, bottom + 42, note, size=13)
+            drawing.dot(at(ratio), begin + step * kinds.index(kind) + 11, COLOURS[1 if stands else 0], label)
+        top = bottom + 40
+    for i, line in enumerate(textwrap.wrap(note, int((width - 32) / 7.2))):
+        drawing.text(16, top + 4 + 17 * i, line, size=13)
+        drawing.height = top + 20 + 17 * i
     return drawing.svg()
 
 
@@ -397,8 +402,8 @@ def plot_map(path):
             if timed and theirs in row:
                 times = row[theirs] / row[ours]
                 peers.append((verb, times, times < 1, f"{row['name']}: {row[who]} {times:.2f}"))
-    panels = [("a fit's time over its passes", fits, 1.5),
-              ("times faster than a peer, or a composed pass", peers, 1)]
+    panels = [("a fit's time over its passes' time", fits, 1.5, "more than 1.5 times"),
+              ("times faster than a peer, or a composed pass", peers, 1, "slower")]
     yield "", strips(f"A map of speed, {len(data['rows'])} cells", panels, noted(data))
 
 

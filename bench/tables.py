@@ -194,9 +194,9 @@ def answer(results):
     yield ["job", "MB", "Kiln, s", "others, s", "Kiln, wall", "others, wall"], 1
 
     def each(runs, key):
-        return ", ".join(f"{name} {run[key]:.2f}" if key in run else f"{name} > {run['longer_than']:.0f}"
-                         if key == "wall_seconds" else f"{name} -"
-                         for name, run in runs.items() if name != "kiln")
+        return "<br>".join(f"{name} {run[key]:.2f}" if key in run else f"{name} > {run['longer_than']:.0f}"
+                           if key == "wall_seconds" else f"{name} -"
+                           for name, run in runs.items() if name != "kiln")
 
     for row in data["rows"]:
         ours = row["runs"]["kiln"]
@@ -211,7 +211,7 @@ def readers(results):
     yield ["file", "MB", "Kiln", "before", "others"], 1
     for kind in dict.fromkeys(row["kind"] for row in rows):
         told = {row["reader"]: row for row in rows if row["kind"] == kind and "cpu_seconds" in row}
-        others = ", ".join(f"{name} {row['cpu_seconds']:.2f}" for name, row in told.items()
+        others = "<br>".join(f"{name} {row['cpu_seconds']:.2f}" for name, row in told.items()
                            if name not in ("kiln", "before"))
         yield [kind, f"{told['kiln']['megabytes']:.0f}", f"{told['kiln']['cpu_seconds']:.2f}",
                f"{told['before']['cpu_seconds']:.2f}", others], 1

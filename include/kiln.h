@@ -21,13 +21,13 @@
  *     kiln_last_error() tells the calling thread what went wrong and where.
  *   - A question about NULL (the rows of no matrix, the text of no model) is answered with 0, NULL or "".
  *   - One thread at a time uses a device and its matrices; different devices are independent.
- *   - The library never prints, exits, aborts, or installs signal handlers. Of the environment it reads
- *     KILN_ISA (baseline, avx2 or avx512: the device "cpu" uses no better instructions), KILN_NUM_THREADS,
- *     KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_KERNEL_PACK, KILN_BLAS, KILN_NVRTC_PATH, KILN_MPI_PATH,
- *     KILN_MPI_SILENCE, KILN_WITHOUT (cuda, opencl or cuda,opencl: drivers that are never loaded, whatever
- *     asks for them), and the standard OMP_NUM_THREADS, XDG_CACHE_HOME, HOME, CUDA_HOME, CUDA_PATH,
- *     CONDA_PREFIX, VIRTUAL_ENV, and what says which MPI has started the process (PMI_RANK,
- *     OMPI_COMM_WORLD_RANK).
+ *   - The library never prints, exits, aborts, or installs signal handlers. It reads these variables of the
+ *     environment: KILN_ISA (baseline, avx2 or avx512: the device "cpu" uses no better instructions),
+ *     KILN_NUM_THREADS, KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_KERNEL_PACK, KILN_BLAS, KILN_NVRTC_PATH,
+ *     KILN_MPI_PATH, KILN_MPI_SILENCE, KILN_WITHOUT (cuda, opencl or cuda,opencl: drivers that are never
+ *     loaded, whatever asks for them), and the standard OMP_NUM_THREADS, XDG_CACHE_HOME, HOME, CUDA_HOME,
+ *     CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV, and those by which an MPI marks the processes that it starts
+ *     (PMI_RANK, OMPI_COMM_WORLD_RANK).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

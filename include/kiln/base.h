@@ -55,8 +55,8 @@ typedef enum kiln_status {
 KILN_API const char *kiln_status_name(kiln_status status);
 KILN_API const char *kiln_status_text(kiln_status status);
 
-/* Holds what went wrong last on this thread. Valid until the next failing call on the thread. Where the
- * message names the call, it begins with it ("kiln_glm: ..."); message and hint write an option as its field
+/* The last error on this thread, valid until the next failing call on the thread. A message that names the
+ * call begins with it ("kiln_glm: ..."); message and hint write an option as its field
  * (kiln_glm_options.l2). */
 typedef struct kiln_error {
     kiln_status status;

@@ -41,8 +41,8 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
                                           const kiln_checkpoint_options *options);
 
 /* The control to give to the run: it brings the checkpoint along, and asks the caller's own control as ever,
- * which may be zeroed. The checkpoint must outlive the run. What takes a control and is no algorithm, such as
- * reading, asks the caller's.
+ * which may be zeroed. The checkpoint must outlive the run. Calls that take a control and are no algorithms,
+ * such as reading, ask the caller's.
  *
  * The run that goes on must be of the same algorithm, with data, weights and options as before: the options
  * that say when to stop (tolerance, max_iterations, iterations) may differ, as may the device and the number
@@ -55,8 +55,8 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * to run.
  * After a request to stop the algorithm ends its present iteration, which for Newton's method is a whole
  * step, so that there is a state to keep.
- * What begins anew where it was under way: starts that are computed (k-means||, classical scaling), and
- * Cholesky factors of linreg.
+ * Two things begin anew if the stop came in their middle: starts that are computed (k-means||, classical
+ * scaling), and Cholesky factors of linreg.
  * A limit of iterations counts for each start and each class by itself: those that came to it before the stop
  * are not taken up again.
  *

@@ -67,9 +67,9 @@ typedef struct kiln_read_options {
     kiln_file_format format;
     kiln_type type; /* element type of X and y; default f64 */
     int zero_based; /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
-    /* CSV: name of the target column, several separated by commas; NULL = none. Of a dense matrix without
-     * names, .npy, .npz or a Matrix Market array, that is read into memory: its number, from 1 on, or from
-     * the end, -1 for the last. Of edge lists and ratings: see `source`. */
+    /* CSV: name of the target column, several separated by commas; NULL = none. A dense matrix without names
+     * (.npy, .npz, a Matrix Market array) that is read into memory has a number instead, from 1 on, or from
+     * the end, -1 for the last. For edge lists and ratings see `source`. */
     const char *target;
     /* Likewise: columns that are no features but the rows' weights (none negative) and offset
      * (kiln_data_weights, _offset) */
@@ -158,8 +158,8 @@ KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the f
 KILN_API const kiln_matrix *kiln_data_weights(const kiln_data *data);
 KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
 /* The group of each row, by the text in the column that kiln_read_options.groups named: 0, 1, ... in the
- * order of the groups' first rows. m numbers; NULL if it named none. Of two different texts in 2^64 pairs one
- * is expected to share a number. */
+ * order of the groups' first rows. m numbers; NULL if it named none. Two different texts share a number with
+ * probability 2^-64. */
 KILN_API const int64_t *kiln_data_groups(const kiln_data *data);
 /* The rows that KILN_MISSING_DROP left out, numbered 0, 1, ... among all rows of the files, ascending; NULL
  * and 0 if there are none. */

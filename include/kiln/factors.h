@@ -40,7 +40,7 @@ KILN_API kiln_status kiln_recommend_among(int64_t *columns, double *scores, int6
                                           const kiln_model *model, const kiln_matrix *A,
                                           const kiln_matrix *seen, const unsigned char *allowed);
 /* The same without a model: the score of row j of B (n x r, dense, of A's type and device) for row i of A is
- * a_i . b_j. Of rows divided by their lengths these are cosines. */
+ * a_i . b_j. For rows of length 1 the scores are cosines. */
 KILN_API kiln_status kiln_top_products(int64_t *columns, double *scores, int64_t top, const kiln_matrix *A,
                                        const kiln_matrix *B, const kiln_matrix *seen,
                                        const unsigned char *allowed);

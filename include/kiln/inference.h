@@ -1,7 +1,7 @@
 /* Kiln: statistics of linear models: standard errors, tests, intervals, likelihoods, residuals.
  *
- * What is said of coefficients holds at an optimum without a penalty: of least squares, of logistic
- * regression of two classes, of generalised linear models. docs/statistics.md has every formula.
+ * Statements on coefficients hold at an optimum without a penalty, of least squares, logistic regression of
+ * two classes and generalised linear models. docs/statistics.md has every formula.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -64,8 +64,8 @@ typedef struct kiln_inference_options {
  *   "groups"              G; of KILN_ERRORS_CLUSTER alone
  *   "distance"            sqrt(g^T H^-1 g / dispersion), g the gradient at w and b: no coefficient, and no
  *                         combination of some, is more standard errors away from where one step of Newton's
- *                         has it. What rounding of w and X can make of it is taken off. At an optimum it is
- *                         next to 0; above 0.1 the model is that of other data, weights or offsets, or has
+ *                         has it. The part that rounding of w and X can cause is taken off. At an optimum it
+ *                         is next to 0; above 0.1 the model is that of other data, weights or offsets, or has
  *                         not converged, and the other figures are not those of an estimate
  *   "test_degrees"        those of Student's t that tests go by: n - p where the dispersion is estimated,
  *                         G - 1 of clusters then, infinite (the normal distribution) where it is known

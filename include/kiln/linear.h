@@ -2,7 +2,7 @@
  * machines.
  *
  * One objective for all: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised. The rules of
- * kiln/models.h on tolerances and warm starts hold. How they are solved is in docs/solvers.md.
+ * kiln/models.h on tolerances and warm starts hold. docs/solvers.md describes the solvers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -252,7 +252,7 @@ typedef struct kiln_path_options {
  * of v, NAME one of linreg, logreg, glm, svm. `options` is its options struct, or NULL for its defaults; its
  * l2, l1 where the path gives them, weights and warm_start are those of each model, standard errors must not
  * be asked for. k: columns of y for linreg; of W for the others. Every model meets the algorithm's own
- * criterion, or its report says that it does not. What they can share they share:
+ * criterion, or its report says that it does not. The models share work where they can:
  *   linreg, where a Cholesky factor by columns is the solver and one walk over X gives the Gram matrix: one
  *   such walk for all folds, whose sums add up to those of the rows that train; a factor for each model; one
  *   pass for each fold, which checks all of its models at once: the true gradient of their sum with signs at
@@ -261,34 +261,34 @@ typedef struct kiln_path_options {
  *   logreg and svm of two classes, svm's regression, and glm with an intercept, without an offset and with a
  *   link that takes any number, on one CPU, up to 1,023 columns and 64 folds, where one walk over X gives the
  *   Gram matrix, the dual is not taken, and neither `balanced` nor max_iterations is set: a pass evaluates
- *   the models of one penalty in all folds. Of figures their reports have glm's deviance and null_deviance
- *   alone. A fold whose models do not all meet the criterion is trained in the way of the others. (3 folds +
- *   1) (n + 1)^2 doubles, n folds count more.
+ *   the models of one penalty in all folds. Their reports have no figures but glm's deviance and
+ *   null_deviance. A fold whose models do not all meet the criterion is trained in the way of the others. (3
+ *   folds + 1) (n + 1)^2 doubles, n folds count more.
  *   The same in 2 to 64 folds of a sparse X of 1,024 columns or more, and of as many entries, without l1,
  *   with solver DUAL not asked for: each iteration of conjugate gradient is a pass for all folds, and the
  *   first step of a value goes to where the three values before let its model expect. 32 n folds doubles, m
  *   folds, n folds count more.
  *   others: one after the other, each started from the one before.
- * Where a file was read with kiln_read_options.missing MEAN or INDICATOR, and X is that data's matrix, or a
- * copy or move of it, every fold has a copy of X in which what was missing is filled with the means of the
- * rows that train (not weighted, and 0 where these have no number): what is held out says nothing. The rows
- * held out are then judged by that copy, kiln_path_models.X. A fold's models are trained as without folds;
- * what all folds can share is not. Such a copy, X's values on the host and a pass over them each fold.
- * Levels of text columns and indicators that only rows held out have are columns of zeros to those that
- * train, and get coefficient 0. `take` gets the models in order, several at once where they come together
- * and predictions for all rows are at most 2^24 numbers. A checkpoint in the control of `options`
+ * If a file was read with kiln_read_options.missing MEAN or INDICATOR, and X is that data's matrix, or a copy
+ * or move of it, every fold has a copy of X in which missing numbers are filled with the means of the rows
+ * that train (not weighted, and 0 where these have no number), so that the rows held out have no influence.
+ * The rows held out are then judged by that copy, kiln_path_models.X. A fold's models are then trained as
+ * without folds, with no shared work. This costs such a copy, X's values on the host, and a pass over them
+ * each fold. Levels of text columns and indicators that only rows held out have are columns of zeros to those
+ * that train, and get coefficient 0. `take` gets the models in order, several at once where they come
+ * together and predictions for all rows are at most 2^24 numbers. A checkpoint in the control of `options`
  * (kiln/checkpoint.h) keeps which folds are done, up to the first of which a model ended at its limit,
  * between two of them, and where the path is cancelled: a path that goes on hands over the models of the
- * others alone. What came of the models is the caller's to keep (kiln_checkpoint_along). One pass over X at
+ * others alone. Keeping the models' results is up to the caller (kiln_checkpoint_along). One pass over X at
  * first. Errors: ERR_ARGUMENT (no such algorithm; a checkpoint without folds; standard errors; a fold or a
  * penalty out of range; no take); ERR_CANCELLED (take or the control of `options` ended the path); those of
- * kiln_NAME. What was handed over before stands. Determinism: as kiln_NAME. Cost: as above; m + n k doubles
- * besides. Source: Freivalds, IFIP Congress 1977 (checks by random sums). */
+ * kiln_NAME. Models that were handed over before stand. Determinism: as kiln_NAME. Cost: as above; m + n k
+ * doubles besides. Source: Freivalds, IFIP Congress 1977 (checks by random sums). */
 KILN_API kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X,
                                const kiln_matrix *y, int64_t k, const kiln_path_options *path);
 
-/* Holds what a model is worth, computed again by slow reference code: plain loops in at least f64, which
- * share nothing with the operations that trained it. */
+/* A model's quality, computed again by slow reference code: plain loops in at least f64, which share nothing
+ * with the operations that trained it. */
 typedef struct kiln_verify_options {
     size_t size;
     double l2, l1; /* default none, whatever was trained */

@@ -92,8 +92,8 @@ KILN_API double kiln_metrics_part(const kiln_metrics *metrics, int64_t j, const 
 KILN_API const double *kiln_metrics_confusion(const kiln_metrics *metrics, int64_t *classes);
 
 /* The receiver operating characteristic: of the rows whose score is above each threshold, the shares of all
- * others and of all rows of the class, from (0, 0) to (1, 1). Of longer curves about 200 points are kept,
- * evenly along the curve; the area is that of all of them. */
+ * others and of all rows of the class, from (0, 0) to (1, 1). A longer curve keeps about 200 points, evenly
+ * along the curve; the area is that of all points. */
 enum { KILN_ROC_MOST = 202 };
 typedef struct kiln_roc {
     int64_t count; /* of points; 0: there are not both, rows of the class and others */

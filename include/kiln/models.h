@@ -69,7 +69,7 @@ KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, cons
 /* ----------------------------------------------------------------------------------------- algorithms */
 
 /* One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
- * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR. A
+ * squared loss is (1/2)(x_i.w + b - y_i)^2. Thus l2 is scikit-learn Ridge's alpha and LIBLINEAR's 1/C. A
  * tolerance of 0 that is given (kiln_option_give) goes on until rounding (KILN_STOP_STALLED) or
  * max_iterations ends it. A warm start gives the solver its starting point and nothing else: conjugate
  * directions, trust region and preconditioner are made anew. kiln_model_check_start says of which models it
@@ -155,11 +155,10 @@ KILN_API void kiln_report_free(kiln_report *report);
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
-/* Returns what a user should know of the result before he trusts it: text of warning i =
- * 0, 1, ..., NULL past the last. *name (may be NULL) is a word that stays the same from
+/* Returns the text of warning i = 0, 1, ..., NULL past the last: what users should know of the result before
+ * they trust it. *name (may be NULL) is a word that stays the same from
  * release to release; *hint (may be NULL) says what to do, or is "". Both write options
- * as errors do (kiln_error). That a run has not converged is no warning: `converged` says
- * it.
+ * as errors do (kiln_error). A run that has not converged gives no warning: `converged` says so.
  *   separated         logreg, glm (binomial), without a penalty: a plane separates the classes,
  *                     coefficients have no optimum
  *   quasi-separated   the same of some rows, while others lie on that plane
@@ -188,17 +187,17 @@ KILN_API const char *kiln_report_warning(const kiln_report *report, int64_t i, c
  * column j with weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each
  * normalised; hubs m x 1, authorities n x 1. The authorities are the eigenvector of A^T A with the largest
  * eigenvalue, found by power iteration, a = A^T (A a) / norm: one mmchain an iteration, and one product more
- * for the hubs. Where that is slow, the second eigenvalue being near, LOBPCG goes on, of one pass an
- * iteration too, and the power iteration checks what it found. report->residual is the change in the last
- * iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised). In f32, sums over the links of
- * a vertex may lose more than the tolerance: where there are enough vertices for that, the last iterations,
- * mostly one to three, are computed in f64 on a copy of A, 8 bytes a link more and its structure; without
- * room for it, or without f64, KILN_STOP_STALLED. Where components of the graph share the largest eigenvalue
- * (links that are equally many and apart: a disconnected graph, a star beside a like one) the fixed point is
- * not unique, and the start decides which one is returned; from equal entries it is the same one on every
- * device. The nearer the second eigenvalue is, the more iterations are needed. Not converging is not an
- * error. On failure hubs, authorities and the report are untouched. On a GPU up to eight iterations of less
- * than 50 ms in all are queued at once: a stop takes effect after them, and the result is that of the last.
+ * for the hubs. If that is slow because the second eigenvalue is near, LOBPCG goes on, also with one pass an
+ * iteration, and the power iteration checks its result. report->residual is the change in the last iteration,
+ * report->objective that eigenvalue (||A^T (A a)||, a normalised). In f32, sums over the links of a vertex
+ * may lose more than the tolerance: where there are enough vertices for that, the last iterations, mostly one
+ * to three, are computed in f64 on a copy of A, 8 bytes a link more and its structure; without room for it,
+ * or without f64, KILN_STOP_STALLED. Where components of the graph share the largest eigenvalue (links that
+ * are equally many and apart: a disconnected graph, a star beside a like one) the fixed point is not unique,
+ * and the start decides which one is returned; from equal entries it is the same one on every device. The
+ * nearer the second eigenvalue is, the more iterations are needed. Not converging is not an error. On failure
+ * hubs, authorities and the report are untouched. On a GPU up to eight iterations of less than 50 ms in all
+ * are queued at once: a stop takes effect after them, and the result is that of the last.
  * Errors: ERR_ARGUMENT; ERR_DATA (no link with a weight other than 0, a warm start from which no link leads
  * on, negative weights as far as hubs or authorities become negative, NaN or overflow); memory and device
  * errors. Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment,
@@ -221,8 +220,8 @@ typedef struct kiln_hits_options {
 KILN_API kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                                const kiln_hits_options *options, kiln_report *report);
 
-/* One iteration again by slow reference code, in long double on the host. Of the options norm and unweighted
- * count. */
+/* One iteration again by slow reference code, in long double on the host. Only the options norm and
+ * unweighted count. */
 typedef struct kiln_hits_verification {
     size_t size;
     double eigenvalue; /* ||A^T (A a)||, as kiln_report.objective claims */
@@ -278,7 +277,7 @@ typedef struct kiln_pagerank_options {
 KILN_API kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A,
                                    const kiln_pagerank_options *options, kiln_report *report);
 
-/* One iteration again by slow reference code, in long double on the host. Of the options tolerance,
+/* One iteration again by slow reference code, in long double on the host. The options tolerance,
  * max_iterations, iterations and warm_start do not count. */
 typedef struct kiln_pagerank_verification {
     size_t size;
@@ -357,9 +356,8 @@ typedef struct kiln_kmeans_options {
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);
 
-/* One pass again by slow reference code, in long double on the host. Of the options weights, spherical,
- * labels (read, not written:
- * what is to be judged) and clusters (the same) count. */
+/* One pass again by slow reference code, in long double on the host. Only the options weights, spherical,
+ * labels and clusters count; labels and clusters are read, not written: they are what is judged. */
 typedef struct kiln_kmeans_verification {
     size_t size;
     double inertia, residual;                   /* as kiln_report.objective and residual claim them */

@@ -209,9 +209,9 @@ KILN_API kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matr
  *   Q = X^T T + beta Z,  qb = 1^T T,  T = C .* (X P + 1 pb); for SOFTMAX, row by row,
  *   t = s (c .* (q - sum_j c_j q_j)), q = x P + pb.
  * P, Q, Z n x k; pb, qb 1 x k; pb NULL counts as zeros, qb NULL is not computed, Z as in mmchain.
- * SOFTMAX reads the loss's kind and weights. Of any other loss only the kind is read, C is m x 1 or NULL
- * (ones), and the k columns of P, 1 <= k <= 65536, are k products with one Hessian: least squares with
- * several targets, for instance. Cost, determinism, errors: as kiln_loss_gradient. */
+ * SOFTMAX reads the loss's kind and weights. Any other loss gives its kind alone: C is m x 1 or NULL (ones),
+ * and the k columns of P, 1 <= k <= 65536, are k products with one Hessian, as for least squares with several
+ * targets. Cost, determinism, errors: as kiln_loss_gradient. */
 KILN_API kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *loss,
                                        const kiln_matrix *C, const kiln_matrix *X, const kiln_matrix *P,
                                        const kiln_matrix *pb, double beta, const kiln_matrix *Z);
@@ -247,9 +247,9 @@ KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, co
  * but 128 MB unless one n^2 is more. On GPUs a dense X comes once for every 32 to 96 columns, as a rule from
  * the second cache level, f32 by tensor cores where there are some (with all of f32's bits); work space of up
  * to 256 MB, but of n^2 numbers at least. A sparse X there, one that streams, and on the CPU its columns far
- * from 0 take a pass for every 64. Sums in double on the CPU. Of a sparse X one c is taken off after sums:
- * a mean 1e4 times its spread costs G 4 of 16 digits. Determinism: on the CPU for any number of threads; of a
- * dense X on a GPU from run to run; else as mmchain.
+ * from 0 take a pass for every 64. Sums in double on the CPU. For a sparse X, c is taken off after the sums:
+ * a mean of 1e4 times the spread costs G 4 of 16 digits. Determinism: on the CPU for any number of threads;
+ * of a dense X on a GPU from run to run; else as mmchain.
  * Errors: as mmchain. Rows with v_i = 0 cost nothing on the CPU. */
 KILN_API kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, const kiln_matrix *v,
                                const kiln_matrix *c);
@@ -322,7 +322,7 @@ typedef struct kiln_ratio {
 
 /* W_ij = a_j * X_ij + b_j * Y_ij, as kiln_combine, with coefficients that lie on the device.
  *   W, X and Y as in kiln_combine; Y NULL: b is ignored. a or b NULL = ones. A coefficient of 0 keeps what
- *   its operand holds, NaN too, out of W. What lies over and under must not be W.
+ *   its operand holds, NaN too, out of W. The matrices whose numbers lie over and under must not be W.
  * Cost: one read of X and Y, one write of W; no wait. Determinism: the same bits always.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing, rows, a factor that is not finite), device
  * errors. */
@@ -371,7 +371,7 @@ typedef enum kiln_batch_kind {
 
 /* result[v] = the reduction of vector v.
  * X dense or CSR; result dense, count x 1, of X's type, not X; batch NULL: the rows
- * of a dense X. Of sparse rows the stored entries count, and no zeros beside them.
+ * of a dense X. In sparse rows only the stored entries count, not the zeros beside them.
  * Sums run in double, on devices that have none in float with compensation, and are then rounded to X's type.
  * Cost: one read of the vectors, whatever their lengths and places are, at about the speed of memory where a
  * vector's elements lie side by side (step 1), or vectors do (stride 1). Nothing waits: on a GPU the result
@@ -465,8 +465,8 @@ KILN_API kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64
 
 /* Holds what k independent, preconditioned conjugate gradient recurrences for H E = G work on: H = A + L, L a
  * diagonal, and A = (X - 1 mean^T)^T diag(weights) (X - 1 mean^T). Q holds L P when a pass over X adds A P to
- * it. What rounding leaves of the sums of centred rows is not to be magnified by the means: the pass returns
- * these sums, and mean sums is taken off Q. */
+ * it. The sums of centred rows would be 0 but for rounding, which the means must not magnify: the pass
+ * returns these sums, and mean sums is taken off Q. */
 typedef struct kiln_cg {
     size_t size;
     /* (5 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64): the
@@ -521,8 +521,8 @@ KILN_API kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const 
  *   points_i = sum_j w_ij (delta_ij - d_ij)^2
  * A pair i < j with d_ij = 0 adds w_ij delta_ij and w_ij to i in the first dimension, and takes it from j:
  * any unit vector majorises there, and points that belong apart part. Distances below 2^-63 (f64: 2^-511)
- * count so in part, and w_ij delta_ij above 2^64 (f64: 2^512) overflow there. Of D and weights only entries
- * right of the diagonal are read.
+ * count so in part, and w_ij delta_ij above 2^64 (f64: 2^512) overflow there. Only entries right of the
+ * diagonal of D and weights are read.
  * Without weights the next layout is R / n, and its stress is no larger than that of Y. */
 typedef struct kiln_guttman {
     size_t size;                /* sizeof(kiln_guttman), or 0: the layout of the first release */

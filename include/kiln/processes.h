@@ -1,8 +1,8 @@
 /* Several processes, on one machine or on many, that compute together: what `mpirun` starts.
  *
  * Process 0 runs the program. All others serve it: each has a part of the rows of X on a device of its own,
- * and runs its part of every operation on X when process 0 does. So a program is written as for one device,
- * and only process 0 has results to write. */
+ * and runs its part of every operation on X when process 0 does. A program is therefore written as for one
+ * device, and only process 0 has results to write. */
 #ifndef KILN_PROCESSES_H
 #define KILN_PROCESSES_H
 

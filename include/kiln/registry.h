@@ -57,8 +57,8 @@ typedef struct kiln_algorithm {
  * stands for the default: a tolerance of 0 (until rounding allows no more), no damping, no penalty.
  *   kiln_pagerank_options options = {.size = sizeof options, .damping = 0};
  *   kiln_option_give("pagerank", &options, "damping");
- * Where 0 makes no sense, as of max_iterations, the algorithm refuses it. option: the field's name, of those
- * that the registry lists. Errors: ERR_ARGUMENT (no such algorithm or option; a size without the field
+ * The algorithm refuses a 0 that makes no sense, such as a max_iterations of 0. option: the field's name, of
+ * those that the registry lists. Errors: ERR_ARGUMENT (no such algorithm or option; a size without the field
  * `given`). */
 KILN_API kiln_status kiln_option_give(const char *algorithm, void *options, const char *option);
 /* An option's value in force for an X of that type: as it stands, or what 0 stands for by the table. NaN

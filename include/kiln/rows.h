@@ -1,9 +1,9 @@
 /* Kiln: a few rows at a time, in the caller's memory, for servers.
  *
  * These calls make no matrix and no copy, allocate nothing and take no lock: several threads may make them
- * at once, of one model too. Of the device, a CPU, they take the instruction set and the number of threads,
- * by which only work of a million products or more is shared. They read models where these lie, so that what
- * the caller writes there between two calls counts.
+ * at once, with one model, too. The device is a CPU and gives them its instruction set and its number of
+ * threads, which share only work of a million products or more. They read models where these lie, so that
+ * what the caller writes there between two calls counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -20,8 +20,8 @@ extern "C" {
  *   p(w|d) = sum_k theta_dk phi_wk,  each document's theta and each topic's phi divided by their sums over
  * all topics and all words, so that p(.|d) adds up to 1 over the whole vocabulary, and models of different
  * kinds can be compared. gap: theta_dk = A_dk sum_w B_wk, phi = B; lda: means of the Dirichlet distributions,
- * theta = A, phi = B. What is below 1e-12 counts as 1e-12 (a word that training has not seen may have no
- * probability at all). 1 <= perplexity; the number of words is what guessing reaches.
+ * theta = A, phi = B. A p(w|d) below 1e-12 counts as 1e-12, as a word that training has not seen may have no
+ * probability at all. 1 <= perplexity; the number of words is what guessing reaches.
  * Errors: ERR_ARGUMENT (shapes, types, devices, test dense), ERR_DATA (no words in test), ERR_MODEL (no topic
  * model), memory and device errors. Cost: as one kiln_sddmm of test. */
 KILN_API kiln_status kiln_perplexity(double *perplexity, const kiln_model *model, const kiln_matrix *A,

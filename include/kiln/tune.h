@@ -119,7 +119,7 @@ KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_
 KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
                                        const kiln_matrix *v, const kiln_matrix *y);
 
-/* The ways that the device has for kiln_batch_reduce over this batch, best predicted one first. Of kiln_plan,
+/* The ways that the device has for kiln_batch_reduce over this batch, best predicted one first. In kiln_plan
  * `vector` counts the threads that share a vector, load the bytes of a load (0: one element), rows the
  * vectors that pass through on-chip memory together, team the pieces that each vector is cut into. Free with
  * kiln_free. ERR_ARGUMENT where there are no elements. */
@@ -130,11 +130,11 @@ KILN_API kiln_status kiln_batch_reduce_with(const kiln_plan *plan, kiln_matrix *
                                             const kiln_matrix *X, const kiln_batch *batch);
 
 /* The ways that the device has for kiln_sddmm with an S of this shape (work: CSR) and factors of work->k
- * columns, best predicted one first. Of kiln_plan, `vector` counts the threads that share a row of a
- * factor, load the numbers of it that a thread has, rows the entries that are on their way together,
- * columns the numbers of each row that a pass over all entries takes, coarsening the entries that a vector
- * goes through; variant says whether rows of A are loaded ahead for each entry or kept as long as a row of
- * S lasts. Free with kiln_free. ERR_ARGUMENT where S has no entries or k is not in [1, 4096]. */
+ * columns, best predicted one first. In kiln_plan `vector` counts the threads that share a row of a factor,
+ * load the numbers of it that a thread has, rows the entries that are on their way together, columns the
+ * numbers of each row that a pass over all entries takes, coarsening the entries that a vector goes through;
+ * variant says whether rows of A are loaded ahead for each entry or kept as long as a row of S lasts. Free
+ * with kiln_free. ERR_ARGUMENT where S has no entries or k is not in [1, 4096]. */
 KILN_API kiln_status kiln_sddmm_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                       const kiln_work *work);
 /* kiln_sddmm(P, NULL, 1, sample, 0) by a plan from the list for S's shape and the factors' columns; P must
@@ -142,10 +142,10 @@ KILN_API kiln_status kiln_sddmm_plans(kiln_plan **plans, int64_t *count, kiln_de
 KILN_API kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, const kiln_sample *sample);
 
 /* The layouts in which kiln_ranks_step can have the links of A for k rankings, the best predicted one
- * first. Of kiln_plan, `number` is the kiln_layout, `variant` its name, and `seconds` and `bytes` are
- * those of a step; weighted, of links of which none has a weight but 1, are those without. Makes A's copy
- * by columns, which is kept with A, to count how many links lead to each vertex. Free with kiln_free.
- * ERR_ARGUMENT where A is not square and sparse, or k is not in [1, 64]. */
+ * first. In kiln_plan `number` is the kiln_layout, `variant` its name, and `seconds` and `bytes` are those of
+ * a step; weighted, of links of which none has a weight but 1, are those without. Makes A's copy by columns,
+ * which is kept with A, to count how many links lead to each vertex. Free with kiln_free. ERR_ARGUMENT where
+ * A is not square and sparse, or k is not in [1, 64]. */
 KILN_API kiln_status kiln_ranks_plans(kiln_plan **plans, int64_t *count, const kiln_matrix *A, int64_t k,
                                       int weighted);
 

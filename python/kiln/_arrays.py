@@ -166,8 +166,8 @@ class Device:
         return float(measured[0])
 
     def statistics(self) -> dict[str, Any]:
-        """What the device has done so far: bytes moved, kernels built and found in the cache, memory held,
-        seconds of each."""
+        """The device's work so far: bytes moved, kernels built and found in the cache, memory held, seconds
+        of each."""
         counted = struct("kiln_device_statistics")
         self.call(lib.kiln_device_get_statistics, self.pointer, counted)
         return fields(counted[0])
@@ -400,7 +400,7 @@ class Matrix:
 
     @property
     def mapped(self) -> bool:
-        """Whether the values stay in a file."""
+        """True if the values stay in a file."""
         return self._file is not None
 
     def numpy(self) -> Any:

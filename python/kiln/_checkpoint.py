@@ -29,8 +29,8 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
     so many seconds, and when it is stopped, by Ctrl-C or a callback.
 
     `resume`: the file to go on from; True: `path`, where that exists. Data and options must be those of
-    before, but for tol and max_iter. Of estimators with CV the folds that are done are kept. With
-    deterministic devices the run ends at the same bits as one that was never stopped. What `as` names has
+    before, but for tol and max_iter. Estimators with CV keep the folds that are done. With deterministic
+    devices the run ends at the same bits as one that was never stopped. The object that `as` names has
     `info`: how often the file was written, its bytes and more.
 
     ModelError: the file is no checkpoint, or one of another run, and what differs. FileError: it cannot be

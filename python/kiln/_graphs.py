@@ -25,9 +25,9 @@ def _brief(scores: Any) -> str:
 
 
 class Ranking(NamedTuple):
-    """The scores of a graph's nodes, and the run's report. Where nodes have names the scores go by them, as
-    the graph was given: a dict, a Series of pandas, a frame of polars or a table of pyarrow; else they are an
-    array."""
+    """The scores of a graph's nodes, and the run's report. If nodes have names, the scores go by them in the
+    form in which the graph was given (a dict, a Series of pandas, a frame of polars, a table of pyarrow);
+    else they are an array."""
 
     scores: Any
     report: Report
@@ -37,7 +37,7 @@ class Ranking(NamedTuple):
 
 
 class HubsAndAuthorities(NamedTuple):
-    """What hits() returns; hubs and authorities are as the scores of a Ranking."""
+    """The result of hits(); hubs and authorities have the form of a Ranking's scores."""
 
     hubs: Any
     authorities: Any

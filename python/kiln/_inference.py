@@ -163,8 +163,8 @@ class Inference:
         return Prediction(mean, se_mean, linear, se_linear, low, high)
 
     def compare(self, smaller: Inference) -> Comparison:
-        """Whether a model nested in this one will do: the F test where the dispersion is estimated, else that
-        of the deviances' difference, and the likelihood-ratio test."""
+        """Tests a model nested in this one against it: the F test where the dispersion is estimated, else
+        that of the deviances' difference, and the likelihood-ratio test."""
         made = struct("kiln_comparison")
         check(lib.kiln_inference_compare(made, smaller._made, self._made))
         return Comparison(made.degrees, made.under, made.deviance, made.statistic, made.p, made.ratio,

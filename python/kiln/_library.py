@@ -12,8 +12,7 @@ from ._words import advice, of_table, without_header, words
 
 
 class KilnError(Exception):
-    """What libkiln refuses or cannot do. `hint` says what to do about it; `file`, `line` and `column` where
-    it is."""
+    """An error of libkiln. `hint` says what to do about it; `file`, `line` and `column` say where it is."""
 
     hint: str = ""
     file: str = ""
@@ -46,7 +45,7 @@ class FileError(KilnError, OSError):
 
 
 class UnsupportedError(KilnError, NotImplementedError):
-    """What this device or this kind of matrix does not offer."""
+    """A call that this device or this kind of matrix does not offer."""
 
 
 _EXCEPTIONS: dict[str, type[KilnError]] = {

@@ -256,8 +256,8 @@ class _SingleTarget(_Regressor):
 
 
 class LinearRegression(_Inferred, _Regressor):
-    """Least squares: minimises 1/2 ||X w + b - y||^2. Where columns depend on each other (under an intercept,
-    centred ones), coef_ is the solution with the least ||w||, as NumPy's lstsq has it.
+    """Least squares: minimises 1/2 ||X w + b - y||^2. If columns depend on each other (with an intercept: the
+    centred columns), coef_ is the solution with the least ||w||, as NumPy's lstsq has it.
 
     rank_: of X, centred under an intercept; None where it was not determined: with a penalty, where conjugate
     gradient solved a problem too large for a factor (above 4,096 columns and rows on a CPU, 1,024 on a GPU),

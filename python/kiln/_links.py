@@ -1,4 +1,4 @@
-"""What a graph may be given as: its links as a matrix, and the names of its nodes."""
+"""A graph in any form that is taken becomes its links as a matrix, and the names of its nodes."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,9 +16,9 @@ _WORDS = ("source|src|from|citing|tail$", "target|dst|dest|to_|to$|cited|head$",
 
 
 class Graph:
-    """links: the adjacency matrix; nodes: what names its rows, None: their places. Of a graph of networkx,
-    and of igraph with names, results are dicts by node; of a frame of pandas Series and frames by node, of
-    polars frames, and of other tables pyarrow's, with a column `node`."""
+    """links: the adjacency matrix; nodes: the names of its rows, None: their places. Results have the graph's
+    form: dicts by node for a graph of networkx, and of igraph with names; Series and frames by node for a
+    frame of pandas; frames with a column `node` for polars, and pyarrow's tables for other tables."""
 
     def __init__(self, G: Any, *, source: str | None = None, target: str | None = None,
                  weight: str | None = None, undirected: bool = False, unweighted: bool = False) -> None:

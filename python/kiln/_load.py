@@ -31,10 +31,10 @@ def load(path: Any) -> Any:
         parameter ``device`` (a model is used on other machines, too), parameters that are no data (generators
         of random numbers, splitters, functions), which are the defaults, ``random_state_``, and what is as
         long as the training data: ``labels_``, ``dissimilarity_matrix_``, ``point_stress_``,
-        ``cv_results_``, and arrays of more than 65,536 numbers. Of the tool's files the class that is the
-        same problem, with the parameters that say which, and ``report_``, whose passes are -1, whose seconds
-        are NaN and whose history is empty, as these files do not say them. ``offset_column_`` of a
-        generalised linear model is the column of the table that was its offset, None if none was.
+        ``cv_results_``, and arrays of more than 65,536 numbers. A file of the tool gives the class that
+        solves the same problem, with the parameters that say which, and ``report_``, whose passes are -1,
+        whose seconds are NaN and whose history is empty, as these files do not have them. ``offset_column_``
+        of a generalised linear model is the column of the table that was its offset, None if none was.
 
     Examples
     --------

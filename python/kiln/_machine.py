@@ -1,4 +1,4 @@
-"""What this machine offers."""
+"""The devices of this machine, and the times that they take."""
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +17,7 @@ from ._words import warn
 @contextlib.contextmanager
 def processes(communicator: Any = None, name: str = "cpu", *, threads: int = 0, memory: int = 0,
               deterministic: bool = False) -> Iterator[Device | None]:
-    """What mpirun has started as one device, whose processes share the rows of X (docs/mpi.md).
+    """The processes that mpirun has started, as one device, which share the rows of X (docs/mpi.md).
 
     communicator: mpi4py's, or None for all processes. The first one gets the device; all others work for it
     until it leaves the block, and then get None: `with kiln.processes() as where:`, `if where:
@@ -39,7 +39,7 @@ def processes(communicator: Any = None, name: str = "cpu", *, threads: int = 0, 
 def devices() -> list[dict[str, Any]]:
     """All devices of this machine, usable or not, best first.
 
-    Drivers are asked in this process. Where one crashes, the command `kiln devices` says which (it asks in
+    Drivers are asked in this process. If one crashes, the command `kiln devices` says which (it asks in
     processes of their own), and the environment variable KILN_WITHOUT, "opencl" or "cuda", leaves its kind
     out.
     """
@@ -47,13 +47,13 @@ def devices() -> list[dict[str, Any]]:
 
 
 def doctor() -> list[dict[str, Any]]:
-    """What was looked for on this machine, what was found, and how to get what was not."""
+    """A row for each thing that was looked for on this machine: if it was found, and how to get it if not."""
     return rows(lib.kiln_probe_machine, "kiln_probe")
 
 
 def explain(shape: tuple[int, int], *, nnz: int | None = None, dtype: Any = "float64", passes: int = 1,
             columns: int = 1, thorough: bool = False) -> list[dict[str, Any]]:
-    """What passes over a matrix are expected to take on each device, and which one "auto" chooses.
+    """The expected time of passes over a matrix on each device, and the device that "auto" chooses.
 
     nnz: entries of a sparse matrix; columns: of what it is multiplied with; thorough measures the devices
     first.
@@ -163,12 +163,12 @@ _TUNED = {"mmchain": _mmchain, "sddmm": _sddmm, "batch_reduce": _batch_reduce}
 
 def tune(X: Any, *, operation: str = "mmchain", columns: int = 1, device: str | Device = "auto",
          most: int = 8, repeats: int = 3) -> list[dict[str, Any]]:
-    """What an operation on X takes by each of the plans that the device has for it, fastest first.
+    """The time of an operation on X by each of the plans that the device has for it, fastest first.
 
     operation: "mmchain" with so many columns of y, "sddmm" with factors of so many columns, or
     "batch_reduce", the sum of each row. Each plan has its launch parameters, `chosen` (the one that the
-    operation takes), `seconds` as predicted and `measured`. Of many plans the `most` are measured that are
-    predicted to be the fastest, and the chosen one. Changes nothing.
+    operation takes), `seconds` as predicted and `measured`. If there are many plans, only the `most` that are
+    predicted to be the fastest are measured, and the chosen one. Changes nothing.
     """
     if operation not in _TUNED:
         raise ArgumentError(f"operation must be one of {sorted(_TUNED)}, got {operation!r}")

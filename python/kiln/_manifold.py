@@ -137,9 +137,9 @@ class MDS(Estimator):
         return self.fit(X, init=init).embedding_
 
     def place(self, X: Any) -> Any:
-        """Where new rows go in the layout, which stays as it is (n_new, n_components). X: points, or their
-        dissimilarities to those of the layout (n_new, n_samples). Of the metric "ratio" alone: the others'
-        distances are near fitted values."""
+        """The places of new rows in the layout, which stays as it is (n_new, n_components). X: points, or
+        their dissimilarities to those of the layout (n_new, n_samples). Only for the metric "ratio": the
+        others' distances are near fitted values."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, accept_sparse=False)
         return self._predict(X).result()

@@ -42,12 +42,12 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
     and rating (or customer, movie, count and the like), else the first three.
 
     source, target, weight: the columns of users, items and ratings, by name, or by number, 0 the first, -1
-    the last. Where columns are called user and item but none rating, each line counts 1, with a warning if
-    there are further ones.
+    the last. If columns are called user and item but none rating, each line counts 1, with a warning if there
+    are further columns.
 
     Users and items are numbered in the order in which they come, and their names are texts: user 3 of a frame
-    is called "3", as in a file. Of several ratings of a user for an item the last counts, with a warning;
-    without ratings each line counts 1, and they add up.
+    is called "3", as in a file. If a user has rated an item several times the last rating counts, with a
+    warning; without ratings each line counts 1, and they add up.
 
     Examples
     --------

@@ -273,7 +273,7 @@ class _Recommender(_Factors):
         factors, a dense array of n_components columns, whose scores lack the users' biases. user_items: what
         they have, a row for each; of new rows these themselves. filter_already_liked_items leaves that out.
         filter_items: items that are left out for all; items: those to choose among. recalculate_user: factors
-        of user_items, not those that fit has left. Who asks by name is told names.
+        of user_items, not those that fit has left. Calls with names get names.
         """
         check_fitted(self)
         _at_least_one(N)
@@ -518,9 +518,9 @@ class ALS(_Recommender):
 
     def explain(self, userid: Any, user_items: Any, itemid: Any, user_weights: Any = None,
                 N: int = 10) -> tuple[float, list[tuple[Any, float]], Any]:
-        """Which of the user's items the preference for an item comes from, with implicit=True: (score, the N
-        largest of [(item, its part)], weights). user_items: all users' counts; weights, the user's matrix
-        B^T C B + l2 as scipy.linalg.cho_factor has it, may be given back for the next item."""
+        """The user's items from which the preference for an item comes, with implicit=True: (score, the N
+        largest of [(item, its part)], weights). user_items: all users' counts; weights, the user's matrix B^T
+        C B + l2 as scipy.linalg.cho_factor has it, may be given back for the next item."""
         check_is_fitted(self)
         if not self.implicit:
             raise ValueError("explain is for implicit=True: of ratings, predict says how a score comes about")

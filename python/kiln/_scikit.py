@@ -296,7 +296,8 @@ def from_sklearn(estimator: Any, **parameters: Any) -> Any:
     -------
     estimator
         Kiln's estimator with the same parameters; ``tol``, ``eps``, ``max_iter`` and ``solver`` are Kiln's
-        defaults where they were scikit-learn's. Of a fitted estimator it predicts and transforms the same.
+        defaults where they were scikit-learn's. From a fitted estimator it makes one that predicts and
+        transforms alike.
 
     Raises
     ------

@@ -18,10 +18,10 @@ Callback = Callable[[dict[str, Any]], Any]
 
 
 class Report(NamedTuple):
-    """What a run did. figures are the algorithm's own, by name; history has an array for each column of the
-    trace; solver is the one that ran, "" where there is one alone; optimality_gap how far the objective is
-    above the optimum at most, inf where nothing bounds it, and certificate what that follows from, "" then;
-    warnings are what Python warned of, by the library's word for each."""
+    """An account of a run. figures are the algorithm's own, by name; history has an array for each column of
+    the trace; solver is the one that ran, "" where there is one alone; optimality_gap is the most that the
+    objective can be above the optimum, inf where nothing bounds it; certificate names what that follows from,
+    "" then; warnings are what Python warned of, by the library's word for each."""
 
     converged: bool
     stopped_by: str

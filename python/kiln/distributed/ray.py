@@ -20,10 +20,10 @@ def fit(estimator: Any, X: Any, y: str | None = None, *, workers: int = 2, devic
     """Fits an estimator to a Ray dataset, and returns it.
 
     X: the dataset; y and columns, as sample_weight="w": the names of its columns for each of fit's arguments.
-    The other columns, of numbers or of arrays of one shape, are the features. So many workers, at most as
-    many as there are blocks, are actors with so many CPUs each, or with a GPU where the device is one; all
-    work at the same time. Rows follow each other in the order of the blocks, and an attribute as long as the
-    rows, such as labels_, is left out: predict has it.
+    The other columns, of numbers or of arrays of one shape, are the features. The workers, at most as many as
+    there are blocks, are actors with so many CPUs each, or with a GPU where the device is one; all work at
+    the same time. Rows follow each other in the order of the blocks, and an attribute as long as the rows,
+    such as labels_, is left out: predict has it.
     """
     ray = needed("ray", "kiln.distributed.ray")
     needed("ray.data", "kiln.distributed.ray")
