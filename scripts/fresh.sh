@@ -16,16 +16,17 @@ root=$roots/machine
 
 inside() {
     run_quietly chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        PIP_CERT=/etc/ssl/certs/ca-certificates.crt sh -euc "$1"
+        PIP_CERT=/etc/certificates-of-host.crt sh -euc "$1"
 }
 
-# The root as debootstrap left it, with this machine's certificates, and the tree as git has it.
+# The root as debootstrap left it, with this machine's certificates, and the tree as git has it. Debian's package of certificates,
+# which python3-venv needs, writes anew what lies in the usual place.
 machine() {
     [ -e "$roots/$1/etc/debian_version" ] || run_quietly debootstrap --variant=minbase "$1" "$roots/$1"
     rm -rf --one-file-system "$root"
     cp -a "$roots/$1" "$root"
-    mkdir -p "$root/etc/ssl/certs" "$root/kiln" "$root/packages"
-    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+    mkdir -p "$root/kiln" "$root/packages"
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/certificates-of-host.crt"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     git archive HEAD | tar -x -C "$root/kiln"
 }
