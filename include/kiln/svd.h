@@ -52,17 +52,18 @@ typedef struct kiln_svd_options {
  * other s_j are rounding of s_1, and their vectors complete the others. Vectors of equal singular values are
  * any orthonormal basis of what these have. A dense X with columns far from zero (means beyond 100 times
  * their spread) is copied with the means taken off, so that nothing cancels, unless X goes by in panels.
- * Cost: each iteration multiplies 8 or 16 vectors by A^T A in one pass over X, on GPUs 32 in two, and the
- * result is judged by two products of k vectors. Some 2 k + 100 vectors of min(m, n) numbers are kept
- * twice, and from the first judgement on three times k of max(m, n). An X above the device's memory, or
- * in a file (kiln_read_options.map), goes by in panels. Not converging is not an error:
- * report->stopped_by says what happened, and the residual holds for what is returned. On failure all
- * results are untouched.
+ * Cost: each iteration multiplies 8 or 16 vectors by A^T A in one pass over X, on GPUs 32 in two, and where
+ * eigenvalues are close up to 256 times that; the result is judged by two products of k vectors. Some
+ * 2 k + 100 vectors of min(m, n) numbers are kept twice, and from the first judgement on three times k of
+ * max(m, n). An X above the device's memory, or in a file (kiln_read_options.map), goes by in panels. Not
+ * converging is not an error: report->stopped_by says what happened, and the residual holds for what is
+ * returned. On failure all results are untouched.
  * Determinism: as kiln_mmchain; the same start for the same seed. Errors: ERR_ARGUMENT; ERR_DATA (X empty,
  * NaN or infinity, with center or scale squares that leave the type's range); memory and device errors.
  * Source: Golub and Underwood, The block Lanczos method, 1977; Wu and Simon, Thick-restart Lanczos, SIAM J.
- * Matrix Anal. Appl. 22 (2000); orthonormal blocks by Cholesky factors, twice: Yamamoto, Nakatsukasa,
- * Yanagisawa and Fukaya, Electron. Trans. Numer. Anal. 44 (2015). */
+ * Matrix Anal. Appl. 22 (2000); Zhou and Saad, A Chebyshev-Davidson algorithm, ibid. 29 (2007); orthonormal
+ * blocks by Cholesky factors, twice: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, Electron. Trans. Numer.
+ * Anal. 44 (2015). */
 KILN_API kiln_status kiln_svd(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                               const kiln_svd_options *options, kiln_report *report);
 
@@ -84,8 +85,9 @@ typedef kiln_svd_options kiln_spectral_options;
  * for rounding, whose vectors are any basis of what is constant on each component; "isolated", how many
  * vertices have no links. Warnings by the same names, where there are several, and any.
  * Converged, signs, determinism as kiln_svd. Cost: an iteration multiplies 8 or 16 vectors by X once, and by
- * X^T unless X is symmetric. Errors besides: ERR_ARGUMENT (center, scale or a Gram matrix); ERR_DATA (X is
- * not square; a weight is negative, NaN or infinite; a degree leaves the type's range).
+ * X^T unless X is symmetric; up to 256 times that where eigenvalues are close. Errors besides: ERR_ARGUMENT
+ * (center, scale or a Gram matrix); ERR_DATA (X is not square; a weight is negative, NaN or infinite; a
+ * degree leaves the type's range).
  * Source: von Luxburg, A tutorial on spectral clustering, Statistics and Computing 17 (2007). */
 KILN_API kiln_status kiln_spectral(kiln_matrix *U, kiln_matrix *s, kiln_matrix *V, const kiln_matrix *X,
                                    const kiln_svd_options *options, kiln_report *report);

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -359,6 +360,27 @@ def test_vertices_as_scikit_learn_has_them(affinity, dtype):
         assert apart.max() < max(turned, 1e-7) * np.abs(vectors).max()
     assert (np.sign(ours.embedding_) == np.sign(theirs.embedding_)).mean() > 0.99
     np.testing.assert_allclose(ours.affinity_matrix_.sum(), theirs.affinity_matrix_.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-8), (np.float32, 1e-5)])
+@pytest.mark.parametrize("n, k", [(300, 3), (1000, 2), (1000, 9)])
+def test_eigenvalues_as_close_as_a_cycle_has_them(n, k, dtype, tolerance):
+    """(1 + cos(2 pi j / n)) / 2, each but the first twice: the gaps of 1,000 vertices are 1e-5. A residual r
+    allows an eigenvalue to be r off."""
+    W = sp.coo_matrix((np.ones(n, dtype), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n)).tocsr()
+    wanted = 1 - np.cos(2 * np.pi * ((np.arange(k + 1) + 1) // 2) / n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = kiln.SpectralEmbedding(k, affinity="precomputed", **CPU).fit(W)
+    assert model.converged_ and model.report_.residual <= tolerance
+    np.testing.assert_allclose(model.eigenvalues_, wanted, atol=2 * tolerance)
+    S = (W + W.T) / 2
+    v = model.embedding_.astype(float)
+    off = np.linalg.norm(S @ v / 2 + v / 2 - v * (1 - model.eigenvalues_[1:] / 2), axis=0)
+    assert (off <= 2 * tolerance * np.linalg.norm(v, axis=0)).all()
+    triples = kiln.TruncatedSVD(k, **CPU).fit(sp.identity(n, dtype) + S)  # of the same vectors
+    assert triples.converged_
+    np.testing.assert_allclose(triples.singular_values_, 2 - wanted[:k], atol=4 * tolerance)
 
 
 def rbf_affinity(X):

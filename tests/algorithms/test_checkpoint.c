@@ -470,6 +470,49 @@ static int stop_after(void *user, const kiln_progress *now) {
     return --*left <= 0;
 }
 
+/* A cycle's eigenvalues are so close that a step of the search has many products: stopped between two of
+ * them, it ends as if it had not been. */
+static void test_within_a_step(void **state) {
+    enum { LENGTH = 400, K = 2, APART = 37 };
+    (void)state;
+    static struct outcome whole, part;
+    static int64_t start[LENGTH + 1];
+    static int32_t next[LENGTH];
+    static double ones[LENGTH];
+    kiln_matrix *cycle = NULL;
+    const char *path = in_scratch("state");
+    for (int i = 0; i < LENGTH; i++) start[i + 1] = i + 1, next[i] = (i + 1) % LENGTH, ones[i] = 1;
+    assert_int_equal(kiln_matrix_csr(&cycle, device, KILN_F64, LENGTH, LENGTH, start, next, ones), KILN_OK);
+    for (int at = 0, told = 1; told; at += APART) { /* until the run ends before it is asked to stop */
+        remove(path);
+        for (int piece = 0; piece < (at > 0 ? 2 : 1); piece++) {
+            struct outcome *const o = at > 0 ? &part : &whole;
+            int left = at > 0 && piece == 0 ? at : INT32_MAX;
+            kiln_matrix *V = room(LENGTH, K), *s = room(K, 1);
+            kiln_checkpoint *checkpoint = open_at(path, piece > 0);
+            const kiln_svd_options options = {
+                .control = kiln_checkpoint_control(checkpoint, (kiln_control){stop_after, &left})};
+            *o = (struct outcome){.count = 0};
+            if (kiln_spectral(NULL, s, V, cycle, &options, &o->report) != KILN_OK)
+                fail_msg("%s", kiln_last_error()->message);
+            keep(o, V), keep(o, s);
+            kiln_checkpoint_close(checkpoint);
+            if (piece == 0) told = at == 0 || left <= 0;
+            if (piece == 0 && at > 0) {
+                assert_int_equal(o->report.stopped_by == KILN_STOP_CANCELLED, told);
+                kiln_report_free(&o->report);
+            }
+        }
+        if (at > 0 && told) {
+            compare("a cycle", &whole, &part);
+            kiln_report_free(&part.report);
+        }
+    }
+    assert_true(whole.report.converged && whole.report.passes > 2 * whole.report.iterations);
+    kiln_report_free(&whole.report);
+    kiln_matrix_free(cycle);
+}
+
 /* With so many columns a model's parameters are counted by another fit, which has no state: wherever the run
  * is stopped, its own stays. */
 static void test_inner_fits(void **state) {
@@ -967,6 +1010,7 @@ int main(void) {
         cmocka_unit_test(test_starts),          cmocka_unit_test(test_all_algorithms),
         cmocka_unit_test(test_other_runs),      cmocka_unit_test(test_lies),
         cmocka_unit_test(test_damage),          cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_inner_fits),      cmocka_unit_test(test_arguments)};
+        cmocka_unit_test(test_inner_fits),      cmocka_unit_test(test_within_a_step),
+        cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, make_data, free_data);
 }

@@ -51,11 +51,11 @@ done:
  * small values are lost in the rounding of large ones, what is good is locked and the rest searched for
  * beside it. */
 static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
     kiln_report *report = &s->run.report;
     const double tolerance = s->run.tolerance;
     int64_t good = 0;
-    TRY(ki_svd_judge(s));
+    if (!s->judged) TRY(ki_svd_judge(s));
     const bool fine = report->residual <= tolerance;
     if (fine && (look->vanished || look->certain >= s->k - s->locked)) goto done;
     while (good < s->locked + look->certain && s->residual[good] <= tolerance) good++;
@@ -86,6 +86,8 @@ static void set_state(struct ki_svd *s) {
         {"streams", .integers = &s->streams},
         {"patience", .integers = &s->patience},
         {"wait", .integers = &s->wait},
+        {"degree", .integers = &s->degree, .least = 1, .most = KI_STATE_MOST},
+        {"beta", .reals = &s->beta},
         {"apart", .integers = &s->apart, .least = 1, .most = WAIT_MOST},
         {"seen", .reals = &s->seen},
         {"squares", .reals = &s->squares},
@@ -108,10 +110,17 @@ static void wait_for_next(struct ki_svd *s, double estimate) {
     s->seen = estimate;
 }
 
-/* Looks at what the search has reached, and says what follows where it cannot make that better. */
+/* Looks at what the search has reached, and says what follows where it cannot make that better. The estimate
+ * by a polynomial of C is a bound, and a wide one where rounding is near: before a restart X itself is asked,
+ * which costs less than a step of many products. */
 static kiln_status look(struct ki_svd *s) {
     kiln_status status = KILN_OK;
-    const struct ki_svd_outlook look = ki_svd_look(s);
+    struct ki_svd_outlook look = ki_svd_look(s);
+    if (s->degree > 1 && !look.settled && ki_svd_is_full(s)) {
+        TRY(ki_svd_judge(s));
+        look.estimate = s->run.report.residual;
+        look.settled = look.estimate <= s->run.tolerance;
+    }
     s->patience = look.estimate < s->least || isinf(look.estimate) ? 0 : s->patience + 1;
     s->least = fmin(s->least, look.estimate);
     s->squares = look.squares;
@@ -119,7 +128,7 @@ static kiln_status look(struct ki_svd *s) {
     wait_for_next(s, look.estimate);
     s->run.report.residual = look.estimate;
     s->run.report.objective = s->squares / s->unit / s->unit;
-    if (look.settled || s->patience >= PATIENCE) TRY(settle(s, &look));
+    if (look.settled || (s->patience >= PATIENCE && look.estimate <= look.blur)) TRY(settle(s, &look));
 done:
     return status;
 }
@@ -129,6 +138,11 @@ static kiln_status svd_iterate(struct ki_svd *s) {
     kiln_status status = KILN_OK;
     while (ki_run_goes_on(run)) {
         TRY(ki_svd_step(s));
+        if (run->cancelled) {
+            ki_run_judge(run);
+            TRY(ki_run_keep(run));
+            break;
+        }
         run->report.residual = s->seen, run->report.objective = s->squares / s->unit / s->unit;
         if (--s->wait <= 0 || ki_svd_is_whole(s)) TRY(look(s));
         run->unsettled = !(s->judged && run->report.residual <= run->tolerance);
@@ -247,7 +261,8 @@ static kiln_status call(const char *name, const struct ki_algorithm *algorithm, 
                         kiln_matrix *sigma, kiln_matrix *V, const kiln_matrix *X,
                         const kiln_svd_options *options, kiln_report *report) {
     kiln_status status;
-    struct ki_svd s = {.run = {.unbounded = true}, .call = name, .X = X, .unit = 1, .before = INFINITY};
+    struct ki_svd s = {
+        .run = {.unbounded = true}, .call = name, .X = X, .unit = 1, .degree = 1, .before = INFINITY};
     TRY(ki_run_open(&s.run, algorithm, &s.options, options, KI_LAYOUT(kiln_svd_options), &s.options.control,
                     report));
     s.options.center |= algorithm == &ki_algorithm_pca;

@@ -9,7 +9,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/run/run.h"
 
-enum { KI_SVD_PANELS = 8, KI_SVD_PARTS = KI_SVD_PANELS + 15 };
+enum { KI_SVD_PANELS = 8, KI_SVD_PARTS = KI_SVD_PANELS + 17 };
 
 /* Room for what is done to so many vectors at once. */
 struct ki_svd_room {
@@ -38,8 +38,9 @@ struct ki_svd {
     bool exact;
     double unit; /* a power of two that A is multiplied by, so that squares stay in range */
     double *means, *deviations, total; /* the caller's; the sum of A's columns' variances */
-    bool one_way;                      /* a graph's X is not symmetric */
-    int64_t isolated;                  /* vertices without links */
+    double taken;     /* the sum of squares of what is taken off X's products: 1 mean^T D^-1 */
+    bool one_way;     /* a graph's X is not symmetric */
+    int64_t isolated; /* vertices without links */
 
     /* The search: orthonormal near vectors, those that are found in L, `known` others in V, whose columns are
      * 0 from there on, the block that is multiplied next, and H = V^T C V. V lies in panels of so many
@@ -58,6 +59,11 @@ struct ki_svd {
     double least, before; /* estimate; residual at the last judgement */
     int64_t wait, apart;  /* iterations until the next look at the estimate, and from the last to that one */
     double seen, squares; /* the estimate at the last look, and the sum of squares of what was found */
+
+    /* The polynomial that stands in C's place, of a degree above 1 (svd_spread.c). */
+    int64_t degree;
+    double beta;
+    kiln_matrix *third; /* near x b, beside W and spare */
 
     /* The result: near x k twice, far x k three times. */
     struct ki_svd_room wanted;
@@ -82,6 +88,8 @@ kiln_status ki_svd_orthonormalise(struct ki_svd *s, struct ki_svd_room *room, ki
                                   kiln_matrix **spare, int64_t wanted, bool search);
 /* W loses what lies in L and V; its products with V's columns go to h, `known` rows of b, unless NULL. */
 kiln_status ki_svd_project(struct ki_svd *s, kiln_matrix *W, double *h);
+/* W -= V (V^T W), by way of `products`. */
+kiln_status ki_svd_take_off(kiln_matrix *W, const kiln_matrix *V, kiln_matrix *products);
 
 /* svd_graph.c: W = A Y of a graph, of room->count columns; its degrees, as deviations; what was found. */
 kiln_status ki_svd_graph_product(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *W,
@@ -92,6 +100,12 @@ void ki_svd_graph_tell(struct ki_svd *s);
 /* svd_setup.c: all that the run needs besides options and X. */
 kiln_status ki_svd_set_up(struct ki_svd *s);
 
+/* svd_spread.c: s->W = P Y, unless the run is cancelled; C's eigenvalue where P's is p; whether P changes at
+ * a restart that would keep so many Ritz vectors, which theta tells. */
+kiln_status ki_svd_apply(struct ki_svd *s, const kiln_matrix *Y);
+double ki_svd_value(const struct ki_svd *s, double p);
+bool ki_svd_spread(struct ki_svd *s, int64_t kept);
+
 /* svd_search.c. */
 kiln_status ki_svd_begin(struct ki_svd *s);
 kiln_status ki_svd_step(struct ki_svd *s);
@@ -101,15 +115,19 @@ void ki_svd_ritz(struct ki_svd *s); /* theta and order, Q's columns the eigenvec
 struct ki_svd_outlook {
     double squares;  /* the sum of the singular values' squares that are expected of V */
     double estimate; /* the largest residual over s_1 */
+    double blur;     /* above this it is not rounding */
     int64_t certain; /* of them, those in front that are not lost in the rounding of the largest */
     bool settled;    /* the search cannot make the residuals smaller, or need not */
     bool vanished;   /* all that is left is rounding */
 };
 struct ki_svd_outlook ki_svd_look(struct ki_svd *s);
 bool ki_svd_is_whole(const struct ki_svd *s); /* V spans all that there is beside L */
+bool ki_svd_is_full(const struct ki_svd *s);  /* V has no room for another block */
 
 /* svd_judge.c: the k triples of the search as it stands, and their residuals, from A itself. */
 kiln_status ki_svd_judge(struct ki_svd *s);
+/* near_v = L and, behind its columns, the search's first Ritz vectors; orthonormal. */
+kiln_status ki_svd_gather(struct ki_svd *s);
 
 /* svd_small.c: R = U diag(s) V^T, k x k, s descending: R becomes U. */
 void ki_small_svd(double *R, double *V, double *s, int64_t k);

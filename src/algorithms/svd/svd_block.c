@@ -12,7 +12,7 @@
 
 enum { TURNS = 8 };
 
-static kiln_status take_off(kiln_matrix *W, const kiln_matrix *V, kiln_matrix *products) {
+kiln_status ki_svd_take_off(kiln_matrix *W, const kiln_matrix *V, kiln_matrix *products) {
     kiln_status status;
     TRY(kiln_multiply(products, 1, KILN_TRANSPOSED, V, W, 0, NULL));
     TRY(kiln_multiply(W, -1, KILN_PLAIN, V, products, 1, W));
@@ -22,9 +22,9 @@ done:
 
 kiln_status ki_svd_project(struct ki_svd *s, kiln_matrix *W, double *h) {
     kiln_status status = KILN_OK;
-    if (s->locked > 0) TRY(take_off(W, s->L, s->products));
+    if (s->locked > 0) TRY(ki_svd_take_off(W, s->L, s->products));
     for (int64_t i = 0; i * s->width < s->known; i++) {
-        TRY(take_off(W, s->V[i], s->part));
+        TRY(ki_svd_take_off(W, s->V[i], s->part));
         if (h) TRY(ki_vector_get(h + i * s->width * s->b, s->part));
     }
 done:

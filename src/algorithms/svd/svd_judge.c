@@ -12,8 +12,7 @@ static void swap(kiln_matrix **a, kiln_matrix **b) {
     *b = kept;
 }
 
-/* near_v = L and, behind its columns, the search's first Ritz vectors; orthonormal. */
-static kiln_status gather(struct ki_svd *s) {
+kiln_status ki_svd_gather(struct ki_svd *s) {
     kiln_status status;
     struct ki_arena arena = {0};
     const int64_t k = s->k, w = s->width, size = ki_min(s->known, s->near - s->locked);
@@ -106,7 +105,7 @@ kiln_status ki_svd_judge(struct ki_svd *s) {
     kiln_report *report = &s->run.report;
     double worst = 0, squares = 0;
     TRY(make_room(s));
-    TRY(gather(s));
+    if (s->known > 0) TRY(ki_svd_gather(s)); /* else it was done before the search began anew */
     TRY(split(s));
     memset(s->residual, 0, (size_t)s->k * sizeof *s->residual);
     TRY(measure(s, s->far_x, s->far_v));

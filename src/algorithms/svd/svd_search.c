@@ -26,6 +26,10 @@ bool ki_svd_is_whole(const struct ki_svd *s) {
     return room_left(s) == 0;
 }
 
+bool ki_svd_is_full(const struct ki_svd *s) {
+    return s->known + s->b > s->most;
+}
+
 /* V becomes empty, and `next` the first block, from what stands in it. */
 static kiln_status first_block(struct ki_svd *s) {
     kiln_status status = KILN_OK;
@@ -66,6 +70,7 @@ kiln_status ki_svd_lock(struct ki_svd *s, int64_t count) {
     TRY(kiln_multiply(s->L, 1, KILN_PLAIN, s->near_v, first, 0, NULL));
     s->locked = count;
     s->exact = true;
+    s->degree = 1;
     TRY(first_block(s));
 done:
     return ki_arena_free(&arena, status);
@@ -97,7 +102,7 @@ done:
     return status;
 }
 
-/* V becomes its first `kept` Ritz vectors. */
+/* V becomes its first `kept` Ritz vectors, which ki_svd_ritz has found. */
 static kiln_status restart(struct ki_svd *s, int64_t kept) {
     kiln_status status;
     struct ki_arena arena = {0};
@@ -105,7 +110,6 @@ static kiln_status restart(struct ki_svd *s, int64_t kept) {
     kiln_matrix *const mix = ki_arena_model(&arena, s->X, w, w);
     double *const values = ki_arena_doubles(&arena, w * w);
     TRY(arena.status);
-    ki_svd_ritz(s);
     for (int64_t j = 0; j * w < kept; j++) {
         if (!s->fresh[j]) s->fresh[j] = ki_run_model(&s->run, s->near, w);
         TRY(s->run.arena.status);
@@ -123,6 +127,29 @@ static kiln_status restart(struct ki_svd *s, int64_t kept) {
     memset(s->H, 0, (size_t)(n * n) * sizeof *s->H);
     for (int64_t c = 0; c < kept; c++) s->H[c * (n + 1)] = s->theta[c];
     s->known = kept;
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* The search begins anew for another polynomial: in column c stands the sum of every b-th of the first `kept`
+ * Ritz vectors from the c-th on, which as many steps as there are in a sum tell apart again. */
+static kiln_status begin_anew(struct ki_svd *s, int64_t kept) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    const int64_t w = s->width, b = s->b, size = size_of(s);
+    kiln_matrix *const mix = ki_arena_model(&arena, s->X, w, b);
+    double *const values = ki_arena_doubles(&arena, w * b);
+    TRY(arena.status);
+    for (int64_t i = 0; i * w < size; i++) {
+        memset(values, 0, (size_t)(w * b) * sizeof *values);
+        for (int64_t r = 0; r < w && i * w + r < size; r++)
+            for (int64_t c = 0; c < kept; c++)
+                values[r * b + c % b] += s->Q[(i * w + r) * size + s->order[c]];
+        TRY(ki_vector_set(mix, values));
+        TRY(kiln_multiply(s->next, 1, KILN_PLAIN, s->V[i], mix, i > 0, s->next));
+    }
+    TRY(ki_svd_gather(s));
+    TRY(first_block(s));
 done:
     return ki_arena_free(&arena, status);
 }
@@ -164,9 +191,18 @@ done:
 
 kiln_status ki_svd_step(struct ki_svd *s) {
     kiln_status status;
+    const int64_t passes = s->run.report.passes;
     s->judged = false;
-    if (s->known + s->b > s->most) TRY(restart(s, kept_of(s)));
-    TRY(ki_svd_square(s, s->W, s->next));
+    if (ki_svd_is_full(s)) {
+        const int64_t kept = kept_of(s);
+        ki_svd_ritz(s);
+        TRY((ki_svd_spread(s, kept) ? begin_anew : restart)(s, kept));
+    }
+    TRY(ki_svd_apply(s, s->next));
+    if (s->run.cancelled) { /* the state is that of before the step */
+        s->run.report.passes = passes;
+        goto done;
+    }
     TRY(append(s));
     TRY(ki_svd_project(s, s->W, s->h));
     take_products(s, s->h);
@@ -216,6 +252,12 @@ static void find_rest(struct ki_svd *s) {
             square += sum * sum;
         }
         s->rest[c] = sqrt(square);
+        if (s->degree == 1) continue;
+        /* Along the eigenvalue l a residual of P is C's, (l - theta) / (P(l) - P(theta)) times as long:
+         * theta / (P(theta) - 1) at most. */
+        const double p = s->theta[c];
+        s->theta[c] = ki_svd_value(s, p);
+        s->rest[c] *= p > 1 ? s->theta[c] / (p - 1) : INFINITY;
     }
 }
 
@@ -230,11 +272,18 @@ static double square_of(const struct ki_svd *s, double value) {
     return s->options.graph ? value * value : value;
 }
 
+/* Rounding may make C y - theta y so long: the means that are taken off add to it. */
+static double blur_of(const struct ki_svd *s, double first) {
+    enum { MANY = 64 };
+    return MANY * 8 * ki_epsilon(kiln_matrix_type(s->X)) * (first * first + s->taken * s->unit * s->unit);
+}
+
 struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
     const int64_t wanted = ki_min(s->k - s->locked, s->near - s->locked), size = size_of(s);
     struct ki_svd_outlook look = {.settled = size >= wanted, .estimate = INFINITY};
     if (!look.settled) { /* all of V's values are wanted */
-        for (int64_t c = 0; c < size; c++) look.squares += square_of(s, s->H[c * (s->most + 1)]);
+        for (int64_t c = 0; c < size; c++)
+            look.squares += square_of(s, ki_svd_value(s, s->H[c * (s->most + 1)]));
         return look;
     }
     find_rest(s);
@@ -249,6 +298,7 @@ struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
         const double part = s->rest[c] == 0 ? 0 : own > 0 ? s->rest[c] / own : INFINITY;
         look.squares += square_of(s, fmax(s->theta[c], 0));
         look.estimate = fmax(look.estimate, part);
+        look.blur = fmax(look.blur, own > 0 ? blur_of(s, first) / own : INFINITY);
         if (part > s->run.tolerance / 2 && s->rest[c] > rounding) lacks = true;
         if (part > s->run.tolerance / 2 && s->rest[c] <= rounding) held = true;
         if (look.certain == c && part <= s->run.tolerance / 2 && rounding < known * own) look.certain++;

@@ -102,6 +102,7 @@ static kiln_status measure(struct ki_svd *s) {
         const double deviation = sqrt(columns.variance[j]);
         s->means[j] = center ? columns.mean[j] : 0;
         s->deviations[j] = scale && deviation > 0 ? deviation : 1;
+        s->taken += (double)s->m * (rest[j] / s->deviations[j]) * (rest[j] / s->deviations[j]);
         s->total += columns.variance[j] / (s->deviations[j] * s->deviations[j]);
     }
     s->total *= (double)s->m / (double)ki_max(s->m - 1, 1);
