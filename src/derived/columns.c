@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "core/limits.h"
+#include "core/memory.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
+#include "derived/transposed.h"
 
 enum { BAND_COUNTS = 4 }; /* entries of a band, at least, for each column that it counts */
 
@@ -139,4 +142,43 @@ kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, enu
 void ki_columns_drop(const kiln_matrix *X) {
     const struct ki_slot_kind *const kinds[] = {&slot_columns, &slot_pattern, &slot_long};
     for (int i = 0; i < 3; i++) ki_slot_drop(X, kinds[i]);
+}
+
+bool ki_transposed_fits(const kiln_matrix *X) {
+    kiln_device *device = X->device;
+    const int64_t entry = ki_type_bytes(X->type) + 8, starts = (X->cols + 1) * 8;
+    if (X->here || X->file || X->view || X->codes || X->nnz == 0 || ki_device_shares(device)) return false;
+    if (ki_on_cpu(device)) return true;
+    const int64_t come = ki_matrix_resident(X) ? 0 : ki_matrix_own_bytes(X);
+    return device->properties.has_f64 && come + 2 * X->nnz * entry + starts <= ki_memory_room(device);
+}
+
+static kiln_status turn(kiln_matrix *T, const kiln_matrix *X) {
+    struct ki_columns_copy copy = {{0}, {0}, {0}};
+    const kiln_status status =
+        ki_on_cpu(X->device) ? fill(&copy, X, true) : ki_columns_fill_gpu(&copy, X, true, true);
+    T->nnz = X->nnz;
+    T->values = copy.value;
+    T->row_start = copy.start;
+    T->col = copy.row;
+    return status;
+}
+
+kiln_status ki_transposed_new(kiln_matrix **T, const kiln_matrix *X) {
+    const double began = ki_clock();
+    kiln_device *device = X->device;
+    const struct ki_operand operand = {X, false};
+    kiln_matrix *made = NULL;
+    kiln_status status;
+    TRY(ki_matrix_shell(&made, device, X->type, KILN_CSR, X->cols, X->rows));
+    TRY(ki_operands_hold(device, &operand, 1));
+    status = turn(made, X);
+    ki_operands_release(device, &operand, 1);
+    device->statistics.layout_seconds += ki_clock() - began;
+    if (status != KILN_OK) goto done;
+    *T = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
 }

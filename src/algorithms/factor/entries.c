@@ -1,8 +1,15 @@
-/* Entries go to the host once before training: to be transposed by counting, or shared out between training
+/* Entries before training: looked at and transposed where they lie, which takes a GPU milliseconds; on the
+ * host, where the device has no room for that, where one is to be named, and to be shared out between training
  * and test. */
 #include "algorithms/factor/entries.h"
 
 #include <stdio.h>
+
+#include "derived/transposed.h"
+#include "ops/vectors/reduce.h"
+
+/* Says how much of the squares must be left about a mean: less would be rounding of the squares about 0. */
+static const double LEFT = 1e-6;
 
 kiln_status ki_entries_new(struct ki_host_entries *entries, int64_t rows, int64_t cols, int64_t nnz) {
     *entries = (struct ki_host_entries){.rows = rows, .cols = cols, .nnz = nnz};
@@ -87,18 +94,41 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
     return KILN_OK;
 }
 
-/* The sum of rows' entries, each of which must be finite, and what they are transposed, if that is wanted. */
-static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
-                        kiln_matrix **made, double *sums) {
+/* *sum, if all entries are finite; else NaN or infinite. The device has room for X. */
+static kiln_status finite_sum(double *sum, const kiln_matrix *X) {
+    double largest;
+    kiln_status status;
+    TRY(ki_reduce_entries(&largest, X, KI_REDUCE_MAX));
+    *sum = largest;
+    if (isfinite(largest)) TRY(ki_reduce_entries(sum, X, KI_REDUCE_SUM));
+done:
+    return status;
+}
+
+static kiln_status take_on_host(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
+                                kiln_matrix **made, double *sums) {
     struct ki_host_entries entries = {0};
     kiln_status status;
-    (void)entry;
     TRY(ki_entries_get(&entries, rows));
     TRY(ki_entries_check(&entries, each->call, row, false));
     for (int64_t e = 0; e < entries.nnz; e++) sums[0] += entries.value[e];
     if (each->made) TRY(transpose(made, &entries, rows));
 done:
     ki_host_entries_free(&entries);
+    return status;
+}
+
+/* The sum of rows' entries, each of which must be finite, and what they are transposed, if that is wanted. */
+static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                        kiln_matrix **made, double *sums) {
+    double sum = NAN;
+    kiln_status status;
+    (void)entry;
+    if (ki_transposed_fits(rows)) TRY(finite_sum(&sum, rows));
+    if (!isfinite(sum)) return take_on_host(each, rows, row, made, sums);
+    sums[0] += sum;
+    if (each->made) TRY(ki_transposed_new(made, rows));
+done:
     return status;
 }
 
@@ -160,12 +190,23 @@ kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mea
 
 static kiln_status add_squares(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
                                int64_t entry, kiln_matrix **made, double *sums) {
+    const double mean = each->number, count = (double)kiln_matrix_nnz(rows);
     struct ki_host_entries entries = {0};
     kiln_status status;
     (void)row, (void)entry, (void)made;
+    if (ki_transposed_fits(rows)) {
+        double norm, sum;
+        TRY(ki_reduce_entries(&norm, rows, KI_REDUCE_SQUARES));
+        TRY(ki_reduce_entries(&sum, rows, KI_REDUCE_SUM));
+        const double about = norm * norm - 2 * mean * sum + count * mean * mean;
+        if (isfinite(about) && about > LEFT * (norm * norm + count * mean * mean)) {
+            sums[0] += about;
+            goto done;
+        }
+    }
     TRY(ki_entries_get(&entries, rows));
     for (int64_t e = 0; e < entries.nnz; e++) {
-        const double beside = entries.value[e] - each->number;
+        const double beside = entries.value[e] - mean;
         sums[0] += beside * beside;
     }
 done:

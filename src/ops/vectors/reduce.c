@@ -197,6 +197,23 @@ done:
     return status;
 }
 
+kiln_status ki_reduce_entries(double *result, const kiln_matrix *X, enum ki_reduce_kind kind) {
+    const struct ki_operand operand = {X, false};
+    kiln_status status = ki_operands_hold(X->device, &operand, 1);
+    if (status != KILN_OK) return status;
+    const kiln_matrix entries = {.device = X->device,
+                                 .type = X->type,
+                                 .format = KILN_DENSE,
+                                 .rows = X->nnz,
+                                 .cols = 1,
+                                 .nnz = X->nnz,
+                                 .values = X->values,
+                                 .view = true};
+    status = reduce(result, &entries, NULL, kind, false);
+    ki_operands_release(X->device, &operand, 1);
+    return status;
+}
+
 kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y) {
     kiln_status status;
     *signs = false;

@@ -25,5 +25,8 @@ void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t ent
 /* *ones = how many entries of y (m x 1) are 1, if all are 0 or 1 or, *signs, all -1 or 1; else NaN. Exact,
  * but for rounding beyond 2^24 rows on a device without f64. */
 kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y);
+/* The same reduction of all entries of a sparse X, which its device has room for: *result = sum (or max) of
+ * f(X_e). */
+kiln_status ki_reduce_entries(double *result, const kiln_matrix *X, enum ki_reduce_kind kind);
 
 #endif
