@@ -59,10 +59,7 @@ static kiln_status count_entries(const struct ki_buffer *count, const kiln_matri
     const int64_t bytes = COUNTER_BYTES << (32 - shift);
     TRY(ki_derived_fill(device, count, X->cols, 0));
     TRY(ki_kernel_get(&kernel, device, "derived", "popular_count", KILN_F32, COUNTING(device)));
-    if (device->backend->resident_with)
-        TRY(ki_kernel_resident_with(device, &groups, kernel, group, bytes));
-    else
-        TRY(ki_kernel_resident(device, &groups, kernel, group));
+    TRY(ki_kernel_resident_with(device, &groups, kernel, group, bytes));
     const int64_t chunk = ki_max(ki_ceil_div(X->nnz, ki_max(groups, 1)), group);
     popular_count_pack(args, X,
                        &(struct popular_count_arguments){

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "core/kernels/kernels.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@ struct ki_kernel {
     struct ki_kernel *next;
     void *module, *function;
     int64_t resident;                    /* groups on a compute unit at once; 0 = not yet asked */
-    int64_t resident_given, local_bytes; /* groups of a unit with that memory each; 0 = not yet asked */
+    int64_t resident_given, local_bytes; /* groups of a unit with that memory each, where it was told of it */
+    bool local_told;
     kiln_type type;
     const char *file, *name, *defines;
     char text[]; /* holds these three */
@@ -354,11 +356,15 @@ kiln_status ki_kernel_resident_with(kiln_device *device, int64_t *groups, struct
                                     int64_t group_size, int64_t local_bytes) {
     kiln_status status = ki_device_alive(device);
     if (status != KILN_OK) return status;
-    if (!kernel->resident_given || kernel->local_bytes != local_bytes)
+    if (!device->backend->resident_with)
+        status = ki_kernel_resident(device, groups, kernel, group_size);
+    else if (!kernel->local_told || kernel->local_bytes != local_bytes)
         status = device->backend->resident_with(device, &kernel->resident_given, kernel->function, group_size,
                                                 local_bytes);
+    kernel->local_told = status == KILN_OK;
     kernel->local_bytes = local_bytes;
-    if (status == KILN_OK) *groups = kernel->resident_given * device->properties.compute_units;
+    if (status == KILN_OK && device->backend->resident_with)
+        *groups = kernel->resident_given * device->properties.compute_units;
     return status;
 }
 
@@ -372,6 +378,8 @@ static kiln_status launch(kiln_device *device, struct ki_kernel *kernel, int64_t
     if (status != KILN_OK || groups == 0) return status;
     if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
     for (int i = 0; i < count; i++) operands[i] = (struct ki_operand){args[i].matrix, args[i].written};
+    for (int i = 0; i < count; i++) /* CUDA refuses more than it was told of, other APIs take it */
+        assert(args[i].size || !kernel->local_told || args[i].as.i64 <= kernel->local_bytes);
     if ((status = ki_operands_hold_launch(device, operands, count)) != KILN_OK) return status;
     for (int i = 0; i < count; i++)
         found[i] = args[i].matrix ? ki_arg_buffer(&args[i].matrix->values) : args[i];

@@ -62,7 +62,8 @@ kiln_status ki_programs_build(kiln_device *device, const struct ki_programs *pro
  * Estimated as 1024 threads a compute unit where the API does not tell. */
 kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
                                int64_t group_size);
-/* The same for groups each with `local_bytes` of on-chip memory, which the launch must be given. */
+/* The same for groups each with `local_bytes` of on-chip memory, which the launch must be given, where the
+ * API counts it. A launch may be given no more. */
 kiln_status ki_kernel_resident_with(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
                                     int64_t group_size, int64_t local_bytes);
 /* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */

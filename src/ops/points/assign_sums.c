@@ -89,9 +89,7 @@ static kiln_status prepare(struct ki_kernel **kernel, struct ki_assign_space *s,
                            const char *function, const char *defines, int64_t rows) {
     kiln_status status;
     TRY(ki_kernel_get(kernel, s->device, "assign_sums", function, s->of->X->type, defines));
-    TRY(s->device->backend->resident_with
-            ? ki_kernel_resident_with(s->device, &how->groups, *kernel, how->group, how->bytes)
-            : ki_kernel_resident(s->device, &how->groups, *kernel, how->group));
+    TRY(ki_kernel_resident_with(s->device, &how->groups, *kernel, how->group, how->bytes));
     how->groups = ki_min(how->groups, ki_ceil_div(s->entries, rows));
     TRY(ki_device_alloc(s->device, &s->partial,
                         how->groups * s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device))));

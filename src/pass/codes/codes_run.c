@@ -67,17 +67,18 @@ void ki_codes_programs(struct ki_programs *programs, const struct ki_chain *chai
     ki_programs_add(programs, "codes", "coded", chain->X->type, defines_of(defines, chain));
 }
 
+/* Of a launch; a GPU allows a kernel no more than it was told of before. */
+static int64_t local_bytes(const struct ki_plan *plan, const struct ki_chain *chain) {
+    return ki_max(plan->shared_w * plan->K * ki_type_bytes(chain->X->type), 8);
+}
+
 /* The kernel, and as many groups as run at once. */
-static kiln_status build(struct ki_kernel **kernel, struct ki_plan *plan, int64_t local,
-                         const struct ki_chain *chain) {
+static kiln_status build(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     kiln_device *device = chain->X->device;
     char defines[KI_DEFINES_MOST];
     kiln_status status;
     TRY(ki_kernel_get(kernel, device, "codes", "coded", chain->X->type, defines_of(defines, chain)));
-    if (device->backend->resident_with)
-        TRY(ki_kernel_resident_with(device, &plan->groups, *kernel, plan->BS, local));
-    else
-        TRY(ki_kernel_resident(device, &plan->groups, *kernel, plan->BS));
+    TRY(ki_kernel_resident_with(device, &plan->groups, *kernel, plan->BS, local_bytes(plan, chain)));
     plan->groups = ki_max(ki_min(plan->groups, ki_ceil_div(chain->X->rows, plan->BS)), 1);
 done:
     return status;
@@ -101,7 +102,7 @@ static kiln_status launch(struct ki_kernel *kernel, const struct ki_plan *plan, 
                                          .v_cols = chain->v ? (int32_t)chain->v->cols : 0,
                                          .chip = plan->shared_w});
     n += ki_map_args(args + n, chain, work);
-    args[n++] = ki_arg_local(ki_max(plan->shared_w * plan->K * ki_type_bytes(X->type), 8));
+    args[n++] = ki_arg_local(local_bytes(plan, chain));
     kiln_status status = ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
     if (status == KILN_OK && ki_chain_maps(chain))
         status = ki_map_records(chain, work, plan->groups, plan->K, first);
@@ -163,7 +164,7 @@ kiln_status ki_chain_gpu_codes(const struct ki_chain *chain) {
         TRY(ki_matrix_new_held(&rest, X->device, X->type, X->rows, chain->k));
         TRY(numbers_products(rest, chain));
     }
-    TRY(build(&kernel, &plan, plan.shared_w * plan.K * ki_type_bytes(X->type), chain));
+    TRY(build(&kernel, &plan, chain));
     if (ki_chain_maps(chain)) TRY(ki_plan_work(&work, &plan, chain, 0));
     for (int first = 0; first < chain->k; first += plan.K)
         TRY(launch(kernel, &plan, &work, chain, rest, first));

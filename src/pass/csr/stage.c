@@ -89,12 +89,7 @@ static kiln_status build_rows(struct rows_launch *launch, const struct ki_stage 
     if (launch->rows == 0) return KILN_OK;
     rows_defines(defines, stage, VS);
     TRY(ki_kernel_get(&launch->kernel, device, "csr", "mmchain_csr", stage->chain->X->type, defines));
-    /* An API that tells how many groups run at once is told of the local memory. */
-    if (device->backend->resident_with)
-        TRY(ki_kernel_resident_with(device, &launch->groups, launch->kernel, stage->plan.BS,
-                                    local_bytes(stage)));
-    else
-        TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, stage->plan.BS));
+    TRY(ki_kernel_resident_with(device, &launch->groups, launch->kernel, stage->plan.BS, local_bytes(stage)));
     launch->groups = ki_min(launch->groups, ki_ceil_div(launch->rows, stage->plan.BS / VS));
 done:
     return status;
