@@ -160,7 +160,8 @@ enum sharing {
     SHARES_RANKS,    /* the ranks that each has made, and nothing is added up */
     SHARES_FACTORS,  /* half a pass for each side: the other side's factors, a row of which belongs to an
                       * entry */
-    SHARES_PAIRS     /* sums over pairs of rows, of a vector as long as X has rows */
+    SHARES_PAIRS,    /* sums over pairs of rows, of a vector as long as X has rows */
+    SHARES_NEAREST   /* as sums, of rows that look for the nearest of k centres before */
 };
 
 struct verb {
@@ -189,8 +190,6 @@ struct verb {
     /* Makes of work on X what several GPUs share in a pass; NULL: X. */
     void (*work)(kiln_work *work);
     enum sharing sharing;
-    double operations; /* a second, two for a number of X and a column of k, as measured; 0: memory is
-                        * slower */
     /* Finds what kiln explain says beside the choice of a device, on which X is. NULL: nothing. Returns 0 or
      * an exit code. */
     int (*explain)(struct result *result, const struct run *run, const kiln_matrix *X);

@@ -23,6 +23,10 @@ static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE
  * takes three times as long. */
 static const double PAIRS = 6.7e11;
 
+/* Of the nearest of k centres and their sums in f32: seconds of a row, of each number of it, and products of
+ * such a number and a centre's a second. */
+static const double NEAREST_ROW = 9e-11, NEAREST_NUMBER = 2e-12, NEAREST_PRODUCTS = 1.26e14;
+
 /* Columns of which y and w stay in the second cache level, and sweeps over vectors beside a pass. */
 enum { CACHED = 2 << 20, SWEEPS = 6 };
 
@@ -50,7 +54,10 @@ static double shared_seconds(const struct verb *verb, const kiln_work *work, dou
     if (verb->sharing == SHARES_PAIRS)
         return (double)work->rows * (double)work->rows / PAIRS * (work->type == KILN_F32 ? 1 : 3);
     const double gathered = verb->sharing == SHARES_FACTORS ? numbers * k * element : 0,
-                 computed = verb->operations > 0 ? 2 * numbers * k / verb->operations : 0;
+                 computed = verb->sharing != SHARES_NEAREST
+                                ? 0
+                                : (double)work->rows * NEAREST_ROW +
+                                      numbers * (NEAREST_NUMBER + k / NEAREST_PRODUCTS);
     return fmax(fmax(bytes_of(work) / read, gathered / GATHER), computed);
 }
 
@@ -83,7 +90,7 @@ static struct scaled_time predict(const struct verb *verb, const kiln_work *work
     const double shared = shared_seconds(verb, work, k);
     struct scaled_time t = {
         .gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};
-    const bool sums = verb->sharing == SHARES_SUMS || verb->sharing == SHARES_PAIRS;
+    const bool sums = verb->sharing != SHARES_RANKS && !factors;
     const bool copies =
         2 * (each - 1) * (COPY + vector * COPY_BYTE) < 2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
     const double overlapped =

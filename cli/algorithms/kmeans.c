@@ -371,5 +371,5 @@ const struct verb verb_of_kmeans = {
     .otherwise = "init|seed",
     .verify = verify_kmeans,
     .width = width,
-    .operations = 7.7e12, /* f32 on an H200 (docs/scaling.md) */
+    .sharing = SHARES_NEAREST,
 };
