@@ -3,7 +3,7 @@
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   budgets 200*   planted 40*   sanitize 162 (memcheck; the others take longer*)
-#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   codes 120*   newton 60   models 200*   mds 40*    svd 200*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
+#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   codes 120*   narrow 50*   newton 60   models 200*   mds 40*    svd 200*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   papers 450* (STEPS chooses among its steps, as bench/papers names them)
 #   plans 250*  auto 500*          cores 150*         scale 120*    rows 150* (two GPUs or more; GPUS says how many)
@@ -189,6 +189,7 @@ for wanted in "$@"; do
     first-call) peer first-call h200-first-call.json gpu_first_call.py --cases million-zipf,kdd,kdd-shuffled ;;
     overheads) peer overheads h200-overheads.json gpu_overheads.py --build "$build" --folder /dev/shm ;;
     codes) TAIL=20 peer codes h200-codes.json blocks.py --device cuda:0 --rows 10000000 --fits ;;
+    narrow) TAIL=20 peer narrow h200-narrow.json gpu_narrow.py ;;
     newton) peer newton h200-newton.json gpu_newton.py ;;
     stream) peer stream h200-stream.json gpu_stream.py --kiln "$build/kiln" --folder /dev/shm ;;
     papers) TAIL=200 step papers timeout 580 python3 "$here/papers" ${STEPS:---all} --device cuda --build "$build" --out "$out" --folder /dev/shm \

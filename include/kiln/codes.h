@@ -1,5 +1,5 @@
-/* Kiln: matrices that are kept in fewer bytes: categories as codes, and on a CPU dense values as narrow as
- * they are. Apart from kiln.h, as few programs make them by hand: data become such matrices when they are
+/* Kiln: matrices that are kept in fewer bytes: categories as codes, and dense values as narrow as they are.
+ * Apart from kiln.h, as few programs make them by hand: data become such matrices when they are
  * read.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -53,19 +53,19 @@ typedef enum kiln_element {
 /* Keeps a dense matrix's values in fewer bytes from now on, where each of them is a number of `element`;
  * KILN_ELEMENT_TYPE: of the narrowest that all of them are numbers of, if there is one. *narrowed (NULL is
  * allowed) says whether that is done. The matrix stays what it is to all calls: its type is what is computed
- * in, and results have the bits that they have of the wide matrix. Multiplications, losses, squares, column
- * sums and Gram matrices widen values as they read them; before any other operation on the matrix all of them
- * are widened, once and for good. A matrix that is sparse, not on a CPU, on a group or in a file, one that
- * has others' memory, and one whose device has no room for both kinds at a time stay as they are. Data
- * that are read on a CPU are kept so where they can be. Errors: ERR_ARGUMENT; ERR_NOMEM. Cost: a pass over
- * the values for each element that is tried, which ends early where it does not fit, and their copy.
- * Deterministic, and exact: no value changes. */
+ * in, and results have the bits that they have of the wide matrix; on a GPU passes may add up in another
+ * order. Multiplications, losses, squares, column sums and Gram matrices widen values as they read them;
+ * before any other operation on the matrix all of them are widened, once and for good. A matrix that is
+ * sparse, in processes or in a file, one that has others' memory, and one for which a CPU's budget has no
+ * room for both kinds stay as they are. Data that are read, on a GPU large ones, are kept so where they can
+ * be. Errors: ERR_ARGUMENT; ERR_NOMEM. Cost: a pass over the values for each element that is tried, and
+ * their copy, on a GPU by way of host memory. Deterministic, and exact: no value changes. */
 KILN_API kiln_status kiln_matrix_narrow(kiln_matrix *A, kiln_element element, int *narrowed);
 /* kiln_matrix_wrap of dense values in host memory that are numbers of `element`. A CPU reads them where they
- * lie until an operation has the matrix widened, which then has values of its own; other devices, and groups,
- * get a widened copy at once. Errors: those of kiln_matrix_wrap; ERR_ARGUMENT (a sparse matrix, memory of a
- * device); of the operation that has it widened ERR_NOMEM, where the budget has no room for wide values.
- * Cost: none on a CPU. */
+ * lie until an operation has the matrix widened, which then has values of its own; a GPU gets a copy, of few
+ * values a widened one, as processes do. Errors: those of kiln_matrix_wrap; ERR_ARGUMENT (a sparse matrix,
+ * memory of a device); of the operation that has it widened ERR_NOMEM, where the budget has no room for wide
+ * values. Cost: none on a CPU. */
 KILN_API kiln_status kiln_matrix_wrap_narrow(kiln_matrix **A, kiln_device *device, const kiln_memory *memory,
                                              kiln_element element);
 /* A matrix is kept so. */

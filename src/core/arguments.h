@@ -14,6 +14,7 @@
  *
  * What is not named is 0 or a null pointer. An entry is a kind, the kernel's type and a name:
  *   IN, OUT       the values of a matrix, which the launch brings to the device; OUT where they are written
+ *   KEPT          the values of a matrix that is there and held, narrow ones as they are (dialect/stored.h)
  *   TABLE, SPACE  a buffer that is there; SPACE where the kernel writes it
  *   VALUE         a number: int, long, real (as the elements) or wide (the device's widest)
  *   SIXTEEN       sixteen of these, name0 ... name15 to the kernel, an array to the host
@@ -54,6 +55,7 @@
 #define KI_FIELD(kind, type, name) KI_FIELD_##kind(type, name)
 #define KI_FIELD_IN(type, name) const kiln_matrix *name;
 #define KI_FIELD_OUT(type, name) kiln_matrix *name;
+#define KI_FIELD_KEPT(type, name) const kiln_matrix *name;
 #define KI_FIELD_TABLE(type, name) const struct ki_buffer *name;
 #define KI_FIELD_SPACE(type, name) const struct ki_buffer *name;
 #define KI_FIELD_VALUE(type, name) KI_HOST_##type name;
@@ -66,6 +68,7 @@
 #define KI_PACK_ONE(kind, type, name) KI_PACK_##kind(type, name)
 #define KI_PACK_IN(type, name) *next++ = ki_arg_read(from->name);
 #define KI_PACK_OUT(type, name) *next++ = ki_arg_written(from->name);
+#define KI_PACK_KEPT(type, name) *next++ = ki_arg_kept(from->name);
 #define KI_PACK_TABLE(type, name) *next++ = ki_arg_buffer(from->name);
 #define KI_PACK_SPACE(type, name) *next++ = ki_arg_buffer(from->name);
 #define KI_PACK_VALUE(type, name) *next++ = KI_VALUE_##type(from->name);
@@ -79,6 +82,7 @@
 #define KI_COUNT(kind, type, name) KI_COUNT_##kind
 #define KI_COUNT_IN +1
 #define KI_COUNT_OUT +1
+#define KI_COUNT_KEPT +1
 #define KI_COUNT_TABLE +1
 #define KI_COUNT_SPACE +1
 #define KI_COUNT_VALUE +1

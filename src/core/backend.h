@@ -63,6 +63,7 @@ struct ki_arg {
     const kiln_matrix
         *matrix; /* whose values the argument is, brought to the device by the launch; or NULL */
     bool written;
+    bool kept; /* as the matrix keeps them, which is there and held */
 };
 
 /* Holds what processes need to connect their devices: NCCL's unique identifier. */

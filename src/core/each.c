@@ -52,10 +52,7 @@ kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64
     const int64_t element = ki_type_bytes(A->type);
     if (A->here) return ki_matrix_fail_away(A);
     if (ki_is_away(A)) return bring_away(A, to, first, count);
-    if (A->element) {
-        ki_narrow_get(to, A, first, count);
-        return KILN_OK;
-    }
+    if (A->element) return ki_narrow_get(to, A, first, count);
     const kiln_status expanded = ki_matrix_expand(A);
     if (expanded != KILN_OK) return expanded;
     if (ki_matrix_resident(A))

@@ -7,6 +7,7 @@ struct ki_limits ki_limits = {
     .rows_entries = 1 << 16,
     .columns_entries = 1 << 20,
     .sampled_entries = 1 << 22,
+    .narrow_bytes = 64 << 20,
     .cached_bytes = 20 << 20,
     .gathered_bytes = 60 << 20,
     .gathered_slice = 512,

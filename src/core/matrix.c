@@ -176,7 +176,6 @@ void ki_matrix_clear(kiln_matrix *A) {
     if (ki_matrix_resident(A)) ki_structure_release(A);
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
         if (!(A->lent_buffers & 1u << part)) ki_device_release(A->device, ki_matrix_part(A, part));
-    ki_narrow_release(A);
     ki_matrix_drop_host(A);
     ki_codes_free(A->codes);
     A->codes = NULL;
@@ -314,6 +313,8 @@ kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type typ
         TRY(ki_codes_copy(&made, device, type, A));
         goto copied;
     }
+    if (A->element) TRY(ki_narrow_copy(&made, device, type, A));
+    if (made) goto copied;
     values = ki_alloc((size_t)(A->nnz * ki_type_bytes(A->type)));
     TRY(values ? KILN_OK : ki_fail_nomem((size_t)(A->nnz * ki_type_bytes(A->type)), "a copy of a matrix"));
     if (A->format == KILN_CSR) {
@@ -381,10 +382,7 @@ static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     if (A->codes)
         return ki_codes_entries(part == KI_ROW_START ? to : NULL, part == KI_COL ? to : NULL,
                                 part == KI_VALUES ? to : NULL, A);
-    if (A->element) {
-        ki_narrow_get_all(to, A);
-        return KILN_OK;
-    }
+    if (A->element) return ki_narrow_get(to, A, 0, A->nnz);
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))
@@ -404,11 +402,11 @@ kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
     if (!ki_matrix_resident(A) && A->file)
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
                        A->file->name);
-    const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
     drop_filled(A);
     if (A->here) return A->device->processes->store(A, values);
     const kiln_status expanded = ki_matrix_expand(A);
     if (expanded != KILN_OK) return expanded;
+    const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
     A->given = true;
     ki_slots_drop(A);
     if (!ki_matrix_resident(A)) {

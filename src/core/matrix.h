@@ -37,16 +37,15 @@ struct kiln_matrix {
     void *host[KI_PARTS];   /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
     struct ki_file *file;   /* where values and columns may be read instead (core/file.h); NULL = nowhere */
     struct ki_codes *codes; /* in place of all arrays (core/codes/codes.h); NULL: none */
-    kiln_element element;   /* of `narrow`, in place of values (core/narrow/narrow.h); 0: there is none */
-    struct ki_buffer narrow;
-    kiln_matrix *here; /* of rows that processes have, this one's (src/processes); NULL: X is whole */
-    bool pinned;       /* the device reads the host copy at full speed */
-    bool streams;      /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
-    bool lent_out;     /* others have its address (core/lend.c): it stays where it is */
-    bool view;         /* rows of another matrix, which owns the buffers and is held */
-    bool given;        /* its values came from outside: on a group, passes over it are split (pass/group.c) */
-    int held;          /* by operations under way; a hidden matrix by those on the device that share it */
-    int leaving;       /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
+    kiln_element element;   /* of the values, wherever they lie (core/narrow/narrow.h); 0: of the type */
+    kiln_matrix *here;      /* of rows that processes have, this one's (src/processes); NULL: X is whole */
+    bool pinned;            /* the device reads the host copy at full speed */
+    bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
+    bool lent_out; /* others have its address (core/lend.c): it stays where it is */
+    bool view;     /* rows of another matrix, which owns the buffers and is held */
+    bool given;    /* its values came from outside: on a group, passes over it are split (pass/group.c) */
+    int held;      /* by operations under way; a hidden matrix by those on the device that share it */
+    int leaving;   /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
     struct ki_lender
         *lender; /* of the arrays in lent_host and lent_buffers, a bit a part; NULL: all is its own */
     unsigned lent_host, lent_buffers;
@@ -57,6 +56,19 @@ struct kiln_matrix {
 
 static inline int64_t ki_type_bytes(kiln_type type) {
     return type == KILN_F32 ? 4 : 8;
+}
+
+/* Of a number of an element; 0 of KILN_ELEMENT_TYPE. */
+static inline int64_t ki_element_bytes(kiln_element element) {
+    static const int8_t bytes[] = {
+        [KILN_ELEMENT_TYPE] = 0, [KILN_ELEMENT_U8] = 1,  [KILN_ELEMENT_I8] = 1,   [KILN_ELEMENT_U16] = 2,
+        [KILN_ELEMENT_I16] = 2,  [KILN_ELEMENT_F16] = 2, [KILN_ELEMENT_BF16] = 2, [KILN_ELEMENT_F32] = 4};
+    return bytes[element];
+}
+
+/* Of a value as A keeps it. */
+static inline int64_t ki_value_bytes(const kiln_matrix *A) {
+    return A->element ? ki_element_bytes(A->element) : ki_type_bytes(A->type);
 }
 
 /* `wide` of the kernels: what the device adds up in. */
@@ -96,7 +108,7 @@ static inline void *ki_matrix_host(const kiln_matrix *A, int part) {
 }
 
 static inline int64_t ki_matrix_part_bytes(const kiln_matrix *A, int part) {
-    return part == KI_ROW_START ? (A->rows + 1) * 8 : A->nnz * (part == KI_COL ? 4 : ki_type_bytes(A->type));
+    return part == KI_ROW_START ? (A->rows + 1) * 8 : A->nnz * (part == KI_COL ? 4 : ki_value_bytes(A));
 }
 
 static inline int64_t ki_matrix_bytes(const kiln_matrix *A) {

@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/home.h"
 #include "core/matrix.h"
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
@@ -408,7 +409,8 @@ static kiln_status fill_from_file(void *of, void *to, int64_t offset, int64_t by
 kiln_status ki_matrix_bring(kiln_matrix *A) {
     kiln_status status;
     if (A->here) return ki_matrix_fail_away(A);
-    if ((status = ki_matrix_expand(A)) != KILN_OK || ki_matrix_resident(A)) return status;
+    if (A->codes && (status = ki_matrix_expand(A)) != KILN_OK) return status;
+    if (ki_matrix_resident(A)) return KILN_OK;
     A->held++; /* its first arrays must not leave to make room for its last */
     TRY(check_room(A->device, ki_matrix_own_bytes(A)));
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++) {
@@ -444,7 +446,7 @@ static void let_go(const struct ki_operand *operands, int count) {
 }
 
 /* parts (NULL: none): what is used, and written, in parts where these lie. */
-static kiln_status hold(const struct ki_operand *operands, const bool *parts, int count) {
+static kiln_status hold(const struct ki_operand *operands, const bool *parts, bool kept, int count) {
     kiln_matrix *A;
     kiln_status status = KILN_OK;
     int i = 0;
@@ -452,6 +454,7 @@ static kiln_status hold(const struct ki_operand *operands, const bool *parts, in
         if ((A = owner_of(&operands[j]))) A->held++; /* all, before the first comes and drives out the last */
     for (; i < count; i++) {
         if (!(A = owner_of(&operands[i]))) continue;
+        if (!kept) TRY(ki_matrix_widen(A));
         if (!ki_matrix_resident(A)) TRY(ki_matrix_bring(A));
         if (operands[i].written) { /* first: a group's slices of it are copied from its host copy */
             parts &&parts[i] ? ki_slots_written(A) : ki_slots_drop(A);
@@ -477,7 +480,14 @@ done:
 kiln_status ki_operands_hold_parts(kiln_device *device, const struct ki_operand *operands, const bool *parts,
                                    int count) {
     kiln_status status = bring_home(operands, parts, count);
-    if (status == KILN_OK) status = hold(operands, parts, count);
+    if (status == KILN_OK) status = hold(operands, parts, false, count);
+    if (status == KILN_OK) device->memory.held++;
+    return status;
+}
+
+kiln_status ki_operands_hold_kept(kiln_device *device, const struct ki_operand *operands, int count) {
+    kiln_status status = bring_home(operands, NULL, count);
+    if (status == KILN_OK) status = hold(operands, NULL, true, count);
     if (status == KILN_OK) device->memory.held++;
     return status;
 }
@@ -489,7 +499,7 @@ kiln_status ki_operands_hold(kiln_device *device, const struct ki_operand *opera
 kiln_status ki_operands_hold_launch(kiln_device *device, const struct ki_operand *operands, int count) {
     device->memory.held++;
     kiln_status status = bring_home(operands, NULL, count);
-    if (status == KILN_OK) status = hold(operands, NULL, count);
+    if (status == KILN_OK) status = hold(operands, NULL, false, count);
     if (status != KILN_OK) device->memory.held--;
     return status;
 }

@@ -62,6 +62,8 @@ void ki_memory_clear(kiln_device *device);
  * holds its arguments, so that only an operation whose operands must all be there before it begins calls this
  * itself. On failure nothing is held. */
 kiln_status ki_operands_hold(kiln_device *device, const struct ki_operand *operands, int count);
+/* The same, but that narrow values stay as they are kept (core/narrow/narrow.h). */
+kiln_status ki_operands_hold_kept(kiln_device *device, const struct ki_operand *operands, int count);
 void ki_operands_release(kiln_device *device, const struct ki_operand *operands, int count);
 /* The same for what is about to be launched, whose work space is in use. */
 kiln_status ki_operands_hold_launch(kiln_device *device, const struct ki_operand *operands, int count);

@@ -5,6 +5,7 @@
 #include "core/codes/codes.h"
 #include "core/home.h"
 #include "core/matrix.h"
+#include "core/narrow/narrow.h"
 #include "core/processes.h"
 #include "core/seams.h"
 
@@ -67,7 +68,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     kiln_status status;
     TRY(ki_matrix_home(A));
     if (A->codes && ki_codes_fit(device)) return ki_codes_move(A, device);
-    TRY(ki_matrix_expand(A));
+    if (A->codes || !ki_keeps_narrow(device)) TRY(ki_matrix_expand(A));
     ki_slots_drop(A);
     if (!from_cpu) {
         TRY(ki_matrix_to_host(A));
@@ -82,6 +83,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     kiln_matrix moved = {.device = device,
                          .type = A->type,
                          .format = A->format,
+                         .element = A->element,
                          .rows = A->rows,
                          .cols = A->cols,
                          .nnz = A->nnz,

@@ -31,7 +31,7 @@ static void copy(void *arg, int task) {
         if (of->from)
             memcpy(of->to + i * of->bytes, of->from + chosen(of, i) * of->bytes, (size_t)of->bytes);
         else
-            ki_narrow_get(of->to + i * of->bytes, of->X, chosen(of, i) * of->X->cols, of->X->cols);
+            ki_narrow_get_here(of->to + i * of->bytes, of->X, chosen(of, i) * of->X->cols, of->X->cols);
 }
 
 void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X) {
@@ -48,7 +48,7 @@ static double at(const kiln_matrix *X, int64_t k) {
     const void *values = ki_host(&X->values);
     double value[1]; /* room for either type */
     if (X->element) {
-        ki_narrow_get(value, X, k, 1);
+        ki_narrow_get_here(value, X, k, 1);
         values = value;
         k = 0;
     }

@@ -7,6 +7,7 @@
 
 #define PARAMETER_IN(type, name) __global const type *name
 #define PARAMETER_OUT(type, name) __global type *name
+#define PARAMETER_KEPT(type, name) __global const type *name
 #define PARAMETER_TABLE(type, name) __global const type *name
 #define PARAMETER_SPACE(type, name) __global type *name
 #define PARAMETER_VALUE(type, name) type name

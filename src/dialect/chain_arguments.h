@@ -14,7 +14,7 @@
  * first + K) of y's k. */
 #define ARGUMENTS_dense(FIRST, NEXT)                                                                         \
     FIRST(SPACE, real, out)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
+    NEXT(KEPT, stored, X)                                                                                    \
     ARGUMENTS_chain(NEXT, NEXT) NEXT(VALUE, int, n) NEXT(VALUE, int, k) NEXT(VALUE, int, first)              \
         NEXT(VALUE, int, v_cols)
 

@@ -15,7 +15,7 @@
 #define PASS_H
 #include "dialect/chain_arguments.h"
 #include "dialect/losses.h"
-#include "dialect/wide_loads.h"
+#include "dialect/stored.h"
 #if defined(KIND) && defined(BS) /* other kernels define neither or one of them */
 
 #define FUSED (KIND == 0)
@@ -37,6 +37,7 @@
 #define EACH_SUM(c) _Pragma("unroll") for (int c = 0; c < RECORD; c++)
 
 /* The same from on-chip memory, in OpenCL another address space. */
+#if W <= 4
 DEVICE_FN void load_local(real *to, LOCAL_PTR const real *from) {
 #if W == 1
     to[0] = from[0];
@@ -45,6 +46,7 @@ DEVICE_FN void load_local(real *to, LOCAL_PTR const real *from) {
     TAKE_WIDE(to, all);
 #endif
 }
+#endif
 
 DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z, real alpha, real beta,
                            index_t at) {

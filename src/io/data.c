@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/matrix.h"
+#include "core/narrow/narrow.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -200,9 +201,8 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     } else if (table->format == KILN_CSR) {
         TRY(convert_sparse(&data->X, device, table, type));
     } else {
-        TRY(ki_matrix_adopt_dense(&data->X, device, type, table->rows, table->cols, table->values));
+        TRY(ki_matrix_adopt_read(&data->X, device, type, table->rows, table->cols, table->values));
         table->values = NULL;
-        TRY(kiln_matrix_narrow(data->X, KILN_ELEMENT_TYPE, NULL));
     }
     data->X->filled = table->filled;
     data->X->filled_count = table->filled_count;

@@ -76,7 +76,7 @@ done:
 /* Dense values of X as they lie in this process's memory, which writers only read; NULL where they have to
  * be copied. */
 static void *in_place(const kiln_matrix *X) {
-    if (X->format != KILN_DENSE || X->here) return NULL;
+    if (X->format != KILN_DENSE || X->here || X->element) return NULL;
     if (!ki_matrix_resident(X)) return ki_matrix_host(X, KI_VALUES);
     return ki_on_cpu(X->device) ? ki_host(&X->values) : NULL;
 }
@@ -91,7 +91,7 @@ static kiln_status download(struct ki_table *table, const kiln_matrix *X, const 
     table->cols = X->cols;
     table->nnz = X->nnz;
     table->values = in_place(X);
-    if (!table->values && !(table->values = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_VALUES)))) goto nomem;
+    if (!table->values && !(table->values = ki_alloc((size_t)(X->nnz * ki_type_bytes(X->type))))) goto nomem;
     if (X->format == KILN_CSR) {
         if (!(table->row_start = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_ROW_START)))) goto nomem;
         if (!(table->col = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_COL)))) goto nomem;
@@ -101,14 +101,14 @@ static kiln_status download(struct ki_table *table, const kiln_matrix *X, const 
         TRY(kiln_matrix_get(table->values, X));
     }
     if (y) {
-        if (!(table->y = ki_alloc((size_t)ki_matrix_part_bytes(y, KI_VALUES)))) goto nomem;
+        if (!(table->y = ki_alloc((size_t)(y->nnz * ki_type_bytes(y->type))))) goto nomem;
         TRY(kiln_matrix_get(table->y, y));
         table->targets = y->cols;
     }
 done:
     return status;
 nomem:
-    return ki_fail_nomem((size_t)ki_matrix_part_bytes(X, KI_VALUES), "a copy of the data to write");
+    return ki_fail_nomem((size_t)(X->nnz * ki_type_bytes(X->type)), "a copy of the data to write");
 }
 
 kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,

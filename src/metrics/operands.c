@@ -19,8 +19,9 @@ static kiln_status bring(struct ki_home *home) {
         TRY(ki_operands_hold(matrix->device, &(struct ki_operand){matrix, false}, 1));
         home->values = ki_host(&matrix->values);
     } else {
-        home->copy = ki_alloc((size_t)ki_matrix_part_bytes(matrix, KI_VALUES));
-        if (!home->copy) return ki_fail_nomem((size_t)ki_matrix_part_bytes(matrix, KI_VALUES), "predictions");
+        home->copy = ki_alloc((size_t)(matrix->nnz * ki_type_bytes(matrix->type)));
+        if (!home->copy)
+            return ki_fail_nomem((size_t)(matrix->nnz * ki_type_bytes(matrix->type)), "predictions");
         TRY(kiln_matrix_get(home->copy, matrix));
         home->values = home->copy;
     }
@@ -55,7 +56,7 @@ static bool stays(const struct ki_measured *of) {
     for (int i = 0; i < OPERANDS; i++) {
         const kiln_matrix *matrix = operands[i].matrix;
         if (matrix && (matrix->device != device || matrix->here)) return false;
-        if (matrix) bytes += ki_matrix_part_bytes(matrix, KI_VALUES);
+        if (matrix) bytes += matrix->nnz * ki_type_bytes(matrix->type);
     }
     return bytes <= ki_memory_room(device);
 }

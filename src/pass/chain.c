@@ -151,5 +151,6 @@ kiln_status ki_chain_run(const struct ki_chain *chain) {
                                         .kind = (int)chain->kind,
                                         .whole = chain,
                                         .sums = chain->value != NULL,
+                                        .narrow = true,
                                         .run = run_single});
 }

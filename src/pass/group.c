@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/each.h"
+#include "core/narrow/narrow.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -319,6 +320,7 @@ kiln_status ki_share(const struct ki_shared *shared) {
     memcpy(&X, (const char *)shared->whole + pass.rules->X, sizeof X);
     if (shared->cut != KI_AS_IT_LIES) TRY(ki_matrix_home(X));
     if (X->device->processes) return X->device->processes->share(shared);
+    if (!shared->narrow) TRY(ki_matrix_widen(X));
     pass.device = X->device;
     TRY(ki_group_alive(pass.device));
     pass.device->group->sharing.operations++;

@@ -77,6 +77,7 @@ struct ki_shared {
     int kind;             /* of roles */
     const void *whole;    /* the operation's struct, its arguments checked */
     int64_t sums;         /* doubles where rules->sums points to, if to anything */
+    bool narrow;          /* as in struct ki_single */
     bool fresh;           /* what KI_CHANGES says of an operand does not hold this time: it is only written */
     enum ki_split_by cut; /* of X; into columns: what has the role KI_ROW is cut like them */
     kiln_status (*run)(const void *slice); /* on one device; holds its operands itself */

@@ -58,7 +58,7 @@ void ki_kept_drop(const kiln_matrix *X) {
 
 static int64_t part_bytes(const kiln_matrix *X, const struct ki_panel *panel, int part) {
     return part == KI_ROW_START ? (panel->rows + 1) * 8
-                                : panel->entries * (part == KI_COL ? 4 : ki_type_bytes(X->type));
+                                : panel->entries * (part == KI_COL ? 4 : ki_value_bytes(X));
 }
 
 static int64_t bytes_of(const kiln_matrix *X, const struct ki_panel *panel) {

@@ -5,6 +5,7 @@
 
 #include "core/arguments.h"
 #include "core/limits.h"
+#include "core/narrow/narrow.h"
 #include "core/size.h"
 #include "dialect/chain_arguments.h"
 #include "pass/dense/team.h"
@@ -52,9 +53,9 @@ static const char *plan_defines(char text[KI_DEFINES_MOST], const struct ki_plan
     if (option && exchanges(plan))
         snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);
-    return ki_defines(text, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
+    return ki_defines(text, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s%s",
                       plan->variant->define, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R,
-                      plan->K, ring, room, most, ki_index_define(chain, 0), map);
+                      plan->K, ki_element_define(X), ring, room, most, ki_index_define(chain, 0), map);
 }
 
 void ki_plan_program(struct ki_programs *programs, const struct ki_plan *plan, const struct ki_chain *chain) {

@@ -13,6 +13,7 @@ struct ki_plan;
 /* A way of going about a pass: a row of a table (dense/variants.c, csr/csr_model.c). All that tells ways
  * apart is here. */
 struct ki_variant {
+    bool narrow;                          /* its kernel loads narrow values */
     const char *name;                     /* of its plans, for people */
     const char *file, *function, *define; /* its kernel in <file>.cl, and what that is built with */
     /* Offers every plan that the device of the list's chain can run (ki_offer). */

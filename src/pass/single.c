@@ -37,25 +37,15 @@ static bool run_with_codes(kiln_status *status, const struct ki_single *single, 
     return *status != KILN_ERR_DEVICE_NOMEM || ki_works_in_place(single);
 }
 
-/* With X's narrow values as they are, in the memory of a CPU, which they do not leave. */
-static kiln_status run_with_narrow(const struct ki_single *single, const kiln_matrix *X) {
-    kiln_matrix *held = (kiln_matrix *)(uintptr_t)X; /* where it is, not what it is */
-    held->held++;
-    const kiln_status status = single->run(single->whole);
-    held->held--;
-    return status;
-}
-
 /* An operation allocates before it writes, so that one that found too little memory can be begun again; not
  * so where the driver failed it later, which would tell if an operand, already overwritten, were read
  * again. */
 static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix *X) {
     const struct ki_operand held = {X, false};
     if (X->streams) return ki_stream(single);
-    if (X->element && single->narrow) return run_with_narrow(single, X);
     kiln_status status;
     if (X->codes && single->codes && run_with_codes(&status, single, X)) return status;
-    status = ki_operands_hold(X->device, &held, 1);
+    status = (single->narrow ? ki_operands_hold_kept : ki_operands_hold)(X->device, &held, 1);
     if (status == KILN_ERR_DEVICE_NOMEM) return ki_stream(single);
     if (status != KILN_OK) return status;
     const bool fits = !single->work || ki_on_cpu(X->device) || single->work <= ki_memory_room(X->device);

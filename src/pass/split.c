@@ -76,7 +76,7 @@ static void place(kiln_matrix *slice, const kiln_matrix *X, int64_t begin, int64
     for (int part = ki_matrix_first(slice); part < ki_matrix_end(slice); part++) {
         kiln_matrix *whole = (kiln_matrix *)(uintptr_t)X;
         const int64_t bytes = ki_matrix_part_bytes(slice, part);
-        const int64_t at = begin * (part == KI_COL ? 4 : ki_type_bytes(X->type));
+        const int64_t at = begin * (part == KI_COL ? 4 : ki_value_bytes(X));
         const bool own = part == KI_ROW_START;
         char *memory = own ? (char *)starts
                            : (char *)(ki_on_cpu(X->device) ? ki_host(ki_matrix_part(whole, part))
@@ -115,6 +115,7 @@ static kiln_status make_slice(struct ki_split *split, const kiln_matrix *X, int 
     }
     TRY(ki_matrix_shell(&slice, member, X->type, X->format, rows, X->cols));
     slice->nnz = end - begin;
+    slice->element = X->element;
     split->entry[i] = begin;
     split->entry[i + 1] = end;
     if (X->file)

@@ -8,6 +8,7 @@
 
 #include "core/feeder.h"
 #include "core/file.h"
+#include "core/narrow/narrow.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "pass/kept.h"
@@ -35,10 +36,10 @@ static int64_t row_start(const kiln_matrix *X, int64_t row) {
     return X->format == KILN_DENSE ? row * X->cols : ((const int64_t *)ki_matrix_host(X, KI_ROW_START))[row];
 }
 
-static int64_t panel_bytes(const kiln_matrix *X, int64_t first, int64_t rows) {
+/* `value`: of one. */
+static int64_t panel_bytes(const kiln_matrix *X, int64_t first, int64_t rows, int64_t value) {
     const int64_t entries = row_start(X, first + rows) - row_start(X, first);
-    return entries * (ki_type_bytes(X->type) + (X->format == KILN_CSR ? 4 : 0)) +
-           (X->format == KILN_CSR ? (rows + 1) * 8 : 0);
+    return entries * (value + (X->format == KILN_CSR ? 4 : 0)) + (X->format == KILN_CSR ? (rows + 1) * 8 : 0);
 }
 
 /* Panels begin where a buffer of one column may: at multiples of so many rows. */
@@ -46,13 +47,14 @@ static int64_t quantum(const kiln_matrix *X) {
     return ki_max(X->device->properties.align / ki_type_bytes(X->type), 1);
 }
 
-/* As many rows from `first` on as take at most `target` bytes, but a quantum at least. */
+/* As many rows from `first` on as take at most `target` bytes in X's type, but a quantum at least: narrow
+ * values are cut, and added up, as wide ones. */
 static int64_t rows_within(const kiln_matrix *X, int64_t first, int64_t target) {
     const int64_t step = quantum(X), left = X->rows - first;
     int64_t low = 1, high = ki_ceil_div(left, step);
     while (low < high) {
         const int64_t middle = high - (high - low) / 2;
-        if (panel_bytes(X, first, ki_min(middle * step, left)) <= target)
+        if (panel_bytes(X, first, ki_min(middle * step, left), ki_type_bytes(X->type)) <= target)
             low = middle;
         else
             high = middle - 1;
@@ -84,8 +86,8 @@ static kiln_status cut(struct stream *s, int64_t target) {
 }
 
 static int64_t slot_bytes(const struct stream *s, int part) {
-    const int64_t element = ki_type_bytes(s->X->type);
-    return part == KI_ROW_START ? (s->rows_max + 1) * 8 : s->entries_max * (part == KI_COL ? 4 : element);
+    const int64_t value = ki_value_bytes(s->X);
+    return part == KI_ROW_START ? (s->rows_max + 1) * 8 : s->entries_max * (part == KI_COL ? 4 : value);
 }
 
 /* ------------------------------------------------------------------------------------------ moving */
@@ -97,7 +99,7 @@ static kiln_status prepare(struct stream *s, int64_t i) {
     void **host = s->host[(i - s->base) % s->ahead];
     const double begun = ki_clock();
     kiln_status status = KILN_OK;
-    if (!s->feeder) host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
+    if (!s->feeder) host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_value_bytes(X);
     if (!s->feeder && X->format == KILN_CSR)
         host[KI_COL] = (int32_t *)ki_matrix_host(X, KI_COL) + panel->begin;
     int64_t *start = host[KI_ROW_START];
@@ -118,6 +120,7 @@ static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
     *view = (kiln_matrix){.device = s->device,
                           .type = X->type,
                           .format = X->format,
+                          .element = X->element,
                           .rows = s->panels[i].rows,
                           .cols = X->cols,
                           .nnz = s->panels[i].entries,
@@ -220,7 +223,8 @@ static void keep_panel(const struct stream *s, int64_t i) {
 
 static void count_panel(struct stream *s, int64_t i) {
     s->device->statistics.panels++;
-    s->device->statistics.panel_bytes += panel_bytes(s->X, s->panels[i].first, s->panels[i].rows);
+    s->device->statistics.panel_bytes +=
+        panel_bytes(s->X, s->panels[i].first, s->panels[i].rows, ki_value_bytes(s->X));
 }
 
 /* On the CPU, a panel is read while the one before is computed with. */
@@ -346,6 +350,7 @@ kiln_status ki_stream(const struct ki_single *single) {
     const double start = ki_clock();
     int64_t target;
     kiln_status status;
+    if (!single->narrow) TRY(ki_matrix_widen(X));
     TRY(ki_matrix_to_stream(X));
     if (!X->streams)
         ki_device_message(X->device,

@@ -55,7 +55,7 @@ foreach(members 2 3 7)
   add_test(NAME conformance_cpu_${members} COMMAND conformance --device cpu*${members} --quick ${type_in_${members}})
   set_tests_properties(conformance_cpu_${members} PROPERTIES TIMEOUT 600)
 endforeach()
-set(split_in_2 loss_gradient assign sddmm sddmm_multiply ranks_step guttman)
+set(split_in_2 loss_gradient narrow assign sddmm sddmm_multiply ranks_step guttman)
 set(split_in_3 ${split_in_2} factor_solve gram gram_diagonal column_sums batch_reduce)
 # A processor, which has a memory of its own there, beside OpenCL: an operation of each kind of operands.
 foreach(op loss_gradient assign sddmm ranks_step guttman batch_scale)

@@ -372,8 +372,7 @@ kiln_status kiln_matrix_get_storage(kiln_storage *storage, const kiln_matrix *A)
     if (!storage || !A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_storage: storage or A is NULL");
     TRY(KI_CHECK_RESULT(kiln_storage, storage));
     const struct ki_codes *codes = A->codes;
-    const int64_t bytes = A->element ? A->nnz * ki_element_bytes(A->element) : ki_matrix_bytes(A);
-    kiln_storage own = {.bytes = codes ? ki_codes_bytes(codes, A->rows) : bytes,
+    kiln_storage own = {.bytes = codes ? ki_codes_bytes(codes, A->rows) : ki_matrix_bytes(A),
                         .numbers = codes                     ? codes->numbers->cols
                                    : A->format == KILN_DENSE ? A->cols
                                                              : 0,

@@ -377,12 +377,15 @@ static kiln_status launch(kiln_device *device, struct ki_kernel *kernel, int64_t
     kiln_status status = ki_device_alive(device);
     if (status != KILN_OK || groups == 0) return status;
     if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
-    for (int i = 0; i < count; i++) operands[i] = (struct ki_operand){args[i].matrix, args[i].written};
     for (int i = 0; i < count; i++) /* CUDA refuses more than it was told of, other APIs take it */
         assert(args[i].size || !kernel->local_told || args[i].as.i64 <= kernel->local_bytes);
-    if ((status = ki_operands_hold_launch(device, operands, count)) != KILN_OK) return status;
     for (int i = 0; i < count; i++)
+        if (!args[i].kept) operands[i] = (struct ki_operand){args[i].matrix, args[i].written};
+    if ((status = ki_operands_hold_launch(device, operands, count)) != KILN_OK) return status;
+    for (int i = 0; i < count; i++) {
+        assert(!args[i].matrix || !args[i].matrix->element || args[i].kept);
         found[i] = args[i].matrix ? ki_arg_buffer(&args[i].matrix->values) : args[i];
+    }
     status = device->backend->launch(device, kernel->function, groups, group_size, together, found, count);
     ki_operands_release(device, operands, count);
     return status;

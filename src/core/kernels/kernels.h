@@ -90,6 +90,11 @@ static inline struct ki_arg ki_arg_read(const kiln_matrix *A) {
     return (struct ki_arg){.size = 8, .matrix = A};
 }
 
+/* The values as the matrix keeps them, narrow or wide. */
+static inline struct ki_arg ki_arg_kept(const kiln_matrix *A) {
+    return (struct ki_arg){.size = 8, .matrix = A, .kept = true};
+}
+
 static inline struct ki_arg ki_arg_written(kiln_matrix *A) {
     return (struct ki_arg){.size = 8, .matrix = A, .written = true};
 }

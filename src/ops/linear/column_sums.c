@@ -1,5 +1,6 @@
 /* Sums over the columns of a dense X: CPU body or two launches, on each member of a group. */
 #include "core/arguments.h"
+#include "core/narrow/narrow.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "ops/linear/column_sums.cl"
@@ -18,7 +19,8 @@ static int64_t group_of(const kiln_matrix *X) {
     return ki_min(GROUP, X->device->properties.group_max);
 }
 
-#define SUMS_DEFINES(X) KI_DEFINES("-DSUMS -DBS=%d -DW=%d", (int)group_of(X), ki_load_width(X))
+#define SUMS_DEFINES(X)                                                                                      \
+    KI_DEFINES("-DSUMS -DBS=%d -DW=%d%s", (int)group_of(X), ki_load_width(X), ki_element_define(X))
 
 void ki_column_sums_programs(struct ki_programs *programs, const kiln_matrix *X) {
     ki_programs_add(programs, "column_sums", "column_sums", X->type, SUMS_DEFINES(X));
@@ -86,5 +88,5 @@ kiln_status ki_column_sums(const struct ki_column_sums *sums) {
     const kiln_matrix *X = sums->X;
     if (X->device->lost) return kiln_device_sync(X->device);
     if (!ki_is_split(X)) return run(sums);
-    return ki_share(&(struct ki_shared){.rules = &table, .whole = sums, .run = run});
+    return ki_share(&(struct ki_shared){.rules = &table, .whole = sums, .narrow = true, .run = run});
 }

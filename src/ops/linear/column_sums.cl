@@ -8,7 +8,7 @@
 
 #define ARGUMENTS_column_sums(FIRST, NEXT)                                                                   \
     FIRST(SPACE, wide, partial)                                                                              \
-    NEXT(IN, real, X)                                                                                        \
+    NEXT(KEPT, stored, X)                                                                                    \
     NEXT(IN, real, v)                                                                                        \
     NEXT(IN, real, c)                                                                                        \
     NEXT(IN, real, y)                                                                                        \
@@ -27,7 +27,7 @@
     NEXT(VALUE, int, shares)
 
 #ifndef KI_HOST
-#include "dialect/wide_loads.h"
+#include "dialect/stored.h"
 
 #ifdef SUMS
 enum { AHEAD = 4, KINDS = 3, CHAIN = 32 };
@@ -52,7 +52,7 @@ DEVICE_FN void add_row(struct column_part *to, const real *x, const real *c, rea
 
 /* Adds the next rows, CHAIN at most, and returns the row behind them. All but the last of X's come AHEAD at a
  * time. */
-DEVICE_FN long add_rows(struct column_part *part, __global const real *X, __global const real *v,
+DEVICE_FN long add_rows(struct column_part *part, __global const stored *X, __global const real *v,
                         __global const real *y, const real *c, real d, long row, long last, long step,
                         int n) {
 #pragma unroll 1
@@ -60,7 +60,7 @@ DEVICE_FN long add_rows(struct column_part *part, __global const real *X, __glob
         real x[AHEAD][W], weight[AHEAD], target[AHEAD];
 #pragma unroll
         for (int r = 0; r < AHEAD; r++) {
-            load_wide(x[r], X + (row + r * step) * n);
+            load_stored(x[r], X + (row + r * step) * n);
             weight[r] = v ? v[row + r * step] : REAL(1.0);
             target[r] = y ? y[row + r * step] - d : REAL(0.0);
         }
@@ -71,7 +71,7 @@ DEVICE_FN long add_rows(struct column_part *part, __global const real *X, __glob
 #pragma unroll 1
     for (; row < last; row += step) {
         real x[W];
-        load_wide(x, X + row * n);
+        load_stored(x, X + row * n);
         add_row(part, x, c, v ? v[row] : REAL(1.0), y ? y[row] - d : REAL(0.0));
     }
     return row;
@@ -147,6 +147,7 @@ __kernel GROUP_OF(128) void column_sums_finish(PARAMETERS(column_sums_finish)) {
 // build SUMS BS=256 W=1
 // build SUMS BS=256 W=2
 // build SUMS BS=256 W=4
+// build SUMS BS=256 W=4 ELEMENT=4
 // build FINISH
 // pack {f32|f64} {FINISH|SUMS BS=256 W={1|2}}
 // pack f32 SUMS BS=256 W=4

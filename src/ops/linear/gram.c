@@ -212,7 +212,7 @@ kiln_status ki_gram_all(const struct ki_gram *gram) {
     if (X->device->lost) return kiln_device_sync(X->device);
     if (!ki_is_split(X)) return walk(gram);
     return ki_share(&(struct ki_shared){
-        .rules = &table, .whole = gram, .sums = gram->all ? size * size : 0, .run = walk});
+        .rules = &table, .whole = gram, .sums = gram->all ? size * size : 0, .narrow = true, .run = walk});
 }
 
 /* Means of `sample` rows of a dense X that lies in host memory, or in its file. */

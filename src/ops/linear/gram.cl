@@ -15,7 +15,7 @@
 
 #define ARGUMENTS_gram(FIRST, NEXT)                                                                          \
     FIRST(SPACE, real, partials)                                                                             \
-    NEXT(IN, real, X)                                                                                        \
+    NEXT(KEPT, stored, X)                                                                                    \
     NEXT(IN, real, v)                                                                                        \
     NEXT(IN, real, c)                                                                                        \
     NEXT(IN, real, Y)                                                                                        \
@@ -39,12 +39,13 @@
 
 #define ARGUMENTS_gram_centre(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, c)                                                                                      \
-    NEXT(IN, real, X)                                                                                        \
+    NEXT(KEPT, stored, X)                                                                                    \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, n)                                                                                      \
     NEXT(VALUE, int, sample)
 
 #ifndef KI_HOST
+#include "dialect/stored.h"
 #include "dialect/tensor.h"
 
 #define PITCH (SIDE + 8) /* rows of a chunk lie in different banks */
@@ -85,17 +86,19 @@ DEVICE_FN real centre_of(__global const real *c, __global const real *d, int col
 }
 
 /* A strip of a chunk; what is not there is 0. W elements of X are a load, and no row of X ends within one. */
-DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global const real *Y, int strip,
+DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const stored *X, __global const real *Y, int strip,
                           long row0, long rows, int n, int k) {
     for (int e = (int)get_local_id(0); e < CHUNK * SIDE / W; e += BS) {
         const int r = e / (SIDE / W), at = e % (SIDE / W) * W, column = strip * SIDE + at;
         const long row = row0 + r;
         LOCAL_PTR real *own = to + r * PITCH + at;
         if (row < rows && column < n) {
-#ifdef COPY_ASYNC
+#if defined(COPY_ASYNC) && !defined(ELEMENT)
             COPY_ASYNC(own, X + row * n + column);
 #else
-            for (int w = 0; w < W; w++) own[w] = X[row * n + column + w];
+            real x[W];
+            load_stored(x, X + row * n + column);
+            for (int w = 0; w < W; w++) own[w] = x[w];
 #endif
             continue;
         }
@@ -110,7 +113,7 @@ DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global c
 }
 
 DEVICE_FN void gram_fetch_chunk(LOCAL_PTR struct chunk *to, const struct gram_task *task,
-                                __global const real *X, __global const real *v, __global const real *Y,
+                                __global const stored *X, __global const real *v, __global const real *Y,
                                 long row0, long rows, int n, int k) {
     gram_fetch(to->strip[0], X, Y, task->i, row0, rows, n, k);
 #if SIDES > 1
@@ -341,6 +344,8 @@ __kernel GROUP_OF(BS) void gram_centre(PARAMETERS(gram_centre)) {
 // build SIDE=32 BS=64 CHUNK=32 W=1 STAGES=1 ONE_STRIP
 // build ENDS SIDE=32 BS=128 CHUNK=32 W=1 STAGES=1
 // build SIDE=64 BS=256 CHUNK=16 W=2 STAGES=2
+// build SIDE=64 BS=128 CHUNK=16 W=4 STAGES=3 TENSOR ELEMENT=1
+// build ENDS SIDE=32 BS=128 CHUNK=32 W=1 STAGES=1 ELEMENT=5
 // build SIDE=32 BS=128 CHUNK=32 W=2 STAGES=4 ONE_STRIP TENSOR
 // build SIDE=96 BS=288 CHUNK=8 W=1 STAGES=3 TENSOR
 // pack {f32|f64} ENDS SIDE=32 BS=128 CHUNK=32 W=1 STAGES=1

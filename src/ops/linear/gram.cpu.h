@@ -159,7 +159,7 @@ static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *
     const kiln_matrix *X = all->gram->X;
     const int64_t n = all->n;
     if (X->element) {
-        FN(widen)(room, X->element, ki_host(&X->narrow), row * n, n);
+        FN(widen)(room, X->element, ki_host(&X->values), row * n, n);
         return room;
     }
     if (X->format == KILN_DENSE) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "core/arguments.h"
+#include "core/narrow/narrow.h"
 #include "core/size.h"
 #include "ops/linear/gram.cl"
 #include "ops/linear/gram_gpu.h"
@@ -23,7 +24,8 @@ enum {
 };
 
 /* Options of the kernels beside the walks. */
-#define SMALL_DEFINES KI_DEFINES("-DENDS -DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH)
+#define SMALL_DEFINES(element)                                                                               \
+    KI_DEFINES("-DENDS -DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1%s", FINISH, element)
 
 /* Holds what the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is
  * shared by eight. */
@@ -78,7 +80,8 @@ struct walk {
 enum { NARROW = 32, WARPS = 8, ROWS = 32, STAGES = 2 };
 
 static bool is_narrow(const struct walk *walk) {
-    return walk->size <= NARROW && walk->shape.tensor && walk->device->backend->resident_with;
+    return walk->size <= NARROW && walk->shape.tensor && walk->device->backend->resident_with &&
+           !walk->gram->X->element;
 }
 
 /* Says what the two walks are built with. */
@@ -88,9 +91,10 @@ static bool is_narrow(const struct walk *walk) {
 
 static const char *tiles_defines(char text[WALK_DEFINES], const struct walk *walk) {
     const struct shape *shape = &walk->shape;
-    snprintf(text, WALK_DEFINES, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape->side,
+    snprintf(text, WALK_DEFINES, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s%s", shape->side,
              shape->group, shape->chunk, ki_load_width(walk->gram->X), shape->stages,
-             walk->strips == 1 ? " -DONE_STRIP" : "", shape->tensor ? " -DTENSOR" : "");
+             walk->strips == 1 ? " -DONE_STRIP" : "", shape->tensor ? " -DTENSOR" : "",
+             ki_element_define(walk->gram->X));
     return text;
 }
 
@@ -104,7 +108,7 @@ static struct walk walk_of(const struct ki_gram *gram) {
 }
 
 void ki_gram_centre_program(struct ki_programs *programs, const kiln_matrix *X) {
-    ki_programs_add(programs, "gram", "gram_centre", X->type, SMALL_DEFINES);
+    ki_programs_add(programs, "gram", "gram_centre", X->type, SMALL_DEFINES(ki_element_define(X)));
 }
 
 void ki_gram_programs(struct ki_programs *programs, const kiln_matrix *X, bool weighted, int64_t targets) {
@@ -131,7 +135,7 @@ static kiln_status plan_narrow(struct walk *walk) {
     walk->local = WARPS * ki_max(STAGES * slice, sums);
     TRY(ki_kernel_resident_with(walk->device, &resident, walk->kernel, WARPS * 32, walk->local));
     walk->splits = ki_max(ki_min(resident, ki_ceil_div(X->rows, ROWS * WARPS * STAGES)), 1);
-    snprintf(walk->finish, sizeof walk->finish, "%s", SMALL_DEFINES);
+    snprintf(walk->finish, sizeof walk->finish, "%s", SMALL_DEFINES(""));
 done:
     return status;
 }
@@ -202,7 +206,7 @@ done:
 }
 
 kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample) {
-    const char *defines = SMALL_DEFINES;
+    const char *defines = SMALL_DEFINES(ki_element_define(X));
     return ki_kernel_run(
         X->device, "gram", "gram_centre", X->type, defines, ki_ceil_div(X->cols, FINISH), FINISH,
         KI_PACK(gram_centre, X, .c = c, .X = X, .rows = X->rows, .n = (int32_t)X->cols, .sample = sample));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bodies/bodies.h"
+#include "core/narrow/narrow.h"
 #include "core/arguments.h"
 #include "core/file.h"
 #include "core/processes.h"
@@ -40,6 +41,7 @@ static kiln_status take_row(char *to, const kiln_matrix *X, int64_t number, char
     const bool dense = X->format == KILN_DENSE;
     const int64_t begin = dense ? number * X->cols : start[number],
                   count = dense ? X->cols : start[number + 1] - begin;
+    if (X->element) return ki_narrow_get(to, X, begin, count);
     const char *from = ki_matrix_host(X, KI_VALUES);
     const int32_t *at = ki_matrix_host(X, KI_COL);
     kiln_status status = KILN_OK;

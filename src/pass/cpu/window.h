@@ -23,11 +23,11 @@ NEVER_INLINE void FN(window_move)(struct FN(window) * window, int64_t row) {
     const int64_t n = X->cols, element = ki_element_bytes(X->element);
     const int64_t kept = row >= window->begin ? ki_max(window->end - row, 0) : 0;
     const int64_t from = row + kept, end = ki_min(row + window->capacity, window->limit);
-    const char *next = (const char *)ki_host(&X->narrow) + end * n * element;
+    const char *next = (const char *)ki_host(&X->values) + end * n * element;
     if (kept > 0)
         memmove(window->room, window->room + (row - window->begin) * n, (size_t)(kept * n) * sizeof(real));
     for (int64_t at = 0; at < (end - from) * n * element; at += LINE) __builtin_prefetch(next + at, 0, 2);
-    FN(widen)(window->room + kept * n, X->element, ki_host(&X->narrow), from * n, (end - from) * n);
+    FN(widen)(window->room + kept * n, X->element, ki_host(&X->values), from * n, (end - from) * n);
     window->begin = row;
     window->end = end;
 }

@@ -83,7 +83,7 @@ void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64
     const double uneven = (double)(ki_ceil_div(tiles, sharers) * sharers) / (double)tiles;
     const bool sums = chain->kind != KI_CHAIN_PLAIN;
     const double partials = sums ? (double)(sharers * X->cols * plan->K * size) : 0;
-    const double bytes = (double)((X->nnz + X->rows) * size);
+    const double bytes = (double)(X->nnz * ki_value_bytes(X) + X->rows * size);
     const double all = (double)units * rate(&limit, plan, chain, groups);
     candidate->bytes = passes * (int64_t)(bytes + 2 * partials);
     const double partials_rate = partials_share * (double)units * ki_dense_unit_memory(X->device);

@@ -56,14 +56,14 @@ DEVICE_FN void take_y(real yr[K][TL], __global const real *y, int n, int k, int 
 }
 
 /* A thread's part of its vector's R rows, zeros beyond the last row and column. */
-DEVICE_FN void take_rows(real x[R][TL], __global const real *X, long row0, long rows, int n, int lane,
+DEVICE_FN void take_rows(real x[R][TL], __global const stored *X, long row0, long rows, int n, int lane,
                          int vector) {
 #pragma unroll
     for (int r = 0; r < R; r++)
 #pragma unroll
         for (int q = 0; q < Q; q++)
             if (ROW_OF(r) < rows && COLUMN_OF(q * W) < n)
-                load_wide(&x[r][q * W], X + (index_t)ROW_OF(r) * n + COLUMN_OF(q * W));
+                load_stored(&x[r][q * W], X + (index_t)ROW_OF(r) * n + COLUMN_OF(q * W));
             else
 #pragma unroll
                 for (int s = 0; s < W; s++) x[r][q * W + s] = REAL(0.0);
@@ -162,7 +162,7 @@ __kernel GROUP_OF(BS) void mmchain_wide(PARAMETERS(dense) MAP_PARAMETERS) {
         for (long j = id; j < n; j += BS)
 #pragma unroll
             for (int r = 0; r < R; r++) {
-                const real x = row + r < rows ? X[(index_t)(row + r) * n + j] : REAL(0.0);
+                const real x = row + r < rows ? NUMBER_OF(X[(index_t)(row + r) * n + j]) : REAL(0.0);
 #pragma unroll
                 for (int c = 0; c < K; c++)
                     if (first + c < k) p[c][r] += x * y[(index_t)j * k + first + c];
@@ -189,7 +189,7 @@ __kernel GROUP_OF(BS) void mmchain_wide(PARAMETERS(dense) MAP_PARAMETERS) {
             for (int c = 0; c < K; c++) sum[c] = row == first_row ? REAL(0.0) : w[(long)c * n + j];
 #pragma unroll
             for (int r = 0; r < R; r++) {
-                const real x = row + r < rows ? X[(index_t)(row + r) * n + j] : REAL(0.0);
+                const real x = row + r < rows ? NUMBER_OF(X[(index_t)(row + r) * n + j]) : REAL(0.0);
 #pragma unroll
                 for (int c = 0; c < K; c++) sum[c] += p[c][r] * (SQUARES ? x * x : x);
             }
@@ -245,6 +245,10 @@ __kernel GROUP_OF(256) void mmchain_finish(PARAMETERS(mmchain_finish)) {
 // build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=4 K=1 MAP=0
 // build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=1 K=4 MAP=3
 // build WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=8 K=1 MAP=2 LOSS=2 FAMILY=0 LINK=0
+// build DENSE KIND=0 VS=64 BS=128 Q=1 W=16 R=2 K=1 ELEMENT=1
+// build DENSE KIND=1 VS=16 BS=128 Q=2 W=8 R=1 K=1 ELEMENT=5
+// build DENSE KIND=0 VS=8 BS=128 Q=1 W=4 R=4 K=1 ELEMENT=2 MAP=2 LOSS=2 FAMILY=0 LINK=0
+// build WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=2 K=2 ELEMENT=6
 #endif
 // One for every width of rows (general_plan of rows.c), with one or several columns of y.
 // pack {f32|f64} FINISH KIND=0 VS=1 BS=1 Q=1 W=1 R=1 K=1

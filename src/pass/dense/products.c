@@ -1,5 +1,6 @@
 /* X Y and X^T Y of a dense X and many columns of y on a GPU (products.cl). */
 #include "core/arguments.h"
+#include "core/narrow/narrow.h"
 #include "core/size.h"
 #include "pass/dense/products.cl"
 #include "pass/dense/variants.h"
@@ -25,8 +26,8 @@ static int wide_of(const struct ki_chain *chain) {
 }
 
 static const char *defines_of(char text[KI_DEFINES_MOST], const struct ki_chain *chain) {
-    return ki_defines(text, "-DTRANSPOSED=%d -DTALL=%d -DWIDE=%d%s", chain->kind == KI_CHAIN_TRANSPOSED,
-                      tall_of(chain), wide_of(chain), ki_index_define(chain, 0));
+    return ki_defines(text, "-DTRANSPOSED=%d -DTALL=%d -DWIDE=%d%s%s", chain->kind == KI_CHAIN_TRANSPOSED,
+                      tall_of(chain), wide_of(chain), ki_element_define(chain->X), ki_index_define(chain, 0));
 }
 
 void ki_dense_products_programs(struct ki_programs *programs, const struct ki_chain *chain) {

@@ -9,7 +9,7 @@
 
 #define ARGUMENTS_products(FIRST, NEXT)                                                                      \
     FIRST(SPACE, real, out)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
+    NEXT(KEPT, stored, X)                                                                                    \
     NEXT(IN, real, y)                                                                                        \
     NEXT(IN, real, z)                                                                                        \
     NEXT(VALUE, real, alpha)                                                                                 \
@@ -22,7 +22,7 @@
     NEXT(VALUE, int, splits)
 
 #ifndef KI_HOST
-#include "dialect/wide_loads.h"
+#include "dialect/stored.h"
 
 #define SIDE 16
 #define DEPTH 16
@@ -72,8 +72,8 @@ typedef long side_t;
 #endif
 
 /* DEPTH terms of the tile's rows, of which there are `sums` and `terms` in all; what is not there is 0. */
-DEVICE_FN void fetch_left(LOCAL_PTR struct pieces *piece, __global const real *X, term_t first, term_t terms,
-                          side_t from, side_t sums, int n) {
+DEVICE_FN void fetch_left(LOCAL_PTR struct pieces *piece, __global const stored *X, term_t first,
+                          term_t terms, side_t from, side_t sums, int n) {
     for (int e = (int)get_local_id(0); e < DEPTH * ROWS; e += GROUP) {
 #if TRANSPOSED
         const int d = e / ROWS, r = e % ROWS;
@@ -82,7 +82,7 @@ DEVICE_FN void fetch_left(LOCAL_PTR struct pieces *piece, __global const real *X
         const int r = e / DEPTH, d = e % DEPTH;
         const index_t at = (index_t)(from + r) * n + first + d;
 #endif
-        piece->left[d * PITCH + r] = from + r < sums && first + d < terms ? X[at] : REAL(0.0);
+        piece->left[d * PITCH + r] = from + r < sums && first + d < terms ? NUMBER_OF(X[at]) : REAL(0.0);
     }
 }
 
@@ -130,6 +130,7 @@ __kernel GROUP_OF(256) void dense_products(PARAMETERS(products)) {
 // build TRANSPOSED=0 TALL=8 WIDE=1
 // build TRANSPOSED=0 TALL=8 WIDE=4 INDEX64
 // build TRANSPOSED=1 TALL=8 WIDE=4
+// build TRANSPOSED=1 TALL=8 WIDE=4 ELEMENT=3
 // pack {f32|f64} TRANSPOSED={0|1} TALL=8 WIDE={1|2|4}
 // pack f32 TRANSPOSED={0|1} TALL=8 WIDE=8
 #endif

@@ -11,9 +11,10 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
                       int64_t groups) {
     static const char *const limits[] = {"memory bandwidth", "latency of a step", "instructions"};
     const struct ki_dense_constants *c = ki_dense_constants;
-    const double size = (double)ki_type_bytes(chain->X->type), words = size / 4, R = plan->R, K = plan->K;
+    const double words = (double)ki_type_bytes(chain->X->type) / 4, R = plan->R, K = plan->K;
     const int vectors = plan->BS / plan->VS;
-    const double row_bytes = (double)chain->X->cols * size, tile = R * vectors * row_bytes;
+    const double row_bytes = (double)(chain->X->cols * ki_value_bytes(chain->X)),
+                 tile = R * vectors * row_bytes;
     const double lanes = plan->VS < 32 ? plan->VS : 32, vector_warps = plan->VS > 32 ? plan->VS / 32.0 : 1;
     const double warps = plan->BS / 32.0, load = plan->Q * plan->W, numbers = R * K, G = (double)groups;
     const double unit_memory = ki_dense_unit_memory(chain->X->device);
@@ -110,6 +111,7 @@ const struct ki_variant ki_dense_rows = {.name = "dense",
                                          .file = "dense",
                                          .function = "mmchain_dense",
                                          .define = "DENSE",
+                                         .narrow = true,
                                          .offer = offer,
                                          .cost = cost};
 
@@ -142,6 +144,7 @@ const struct ki_variant ki_dense_wide = {.name = "wide",
                                          .file = "dense",
                                          .function = "mmchain_wide",
                                          .define = "WIDE",
+                                         .narrow = true,
                                          .offer = offer_wide,
                                          .cost = cost_wide};
 

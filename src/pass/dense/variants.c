@@ -54,7 +54,8 @@ static void prefer_packed(struct ki_offers *offers) {
  * model promises too much: such kernels only serve rows that nothing else does. */
 static void list_plans(struct ki_offers *offers) {
     for (offers->words = 100; offers->words <= 400 && offers->count == 0; offers->words *= 2)
-        for (int i = 0; i < VARIANTS - 1; i++) variants[i]->offer(offers);
+        for (int i = 0; i < VARIANTS - 1; i++)
+            if (!offers->chain->X->element || variants[i]->narrow) variants[i]->offer(offers);
     if (offers->count == 0) variants[VARIANTS - 1]->offer(offers);
     if (ki_kernels_packed(offers->chain->X->device)) {
         ki_offer_general(offers);
@@ -72,7 +73,7 @@ int ki_least_columns(const struct ki_chain *chain) {
 /* Elements of a row a thread, so that VS threads hold the row: in twos of the widest load, so that matrices
  * of about the same width share a kernel. */
 static int64_t load_of(const kiln_matrix *X, int VS, int W) {
-    const int64_t load = ki_ceil_div(X->cols, VS), widest = 16 / ki_type_bytes(X->type);
+    const int64_t load = ki_ceil_div(X->cols, VS), widest = 16 / ki_value_bytes(X);
     const int64_t grain = W < widest ? W : load > widest ? 2 * widest : widest;
     return ki_max(ki_ceil_div(load, grain) * grain, W);
 }
@@ -81,7 +82,7 @@ void ki_each_layout(struct ki_offers *offers, int K,
                     void (*each)(struct ki_offers *offers, struct ki_plan plan)) {
     const kiln_matrix *X = offers->chain->X;
     const int64_t words = ki_type_bytes(X->type) / 4, most = X->device->properties.group_max;
-    struct ki_plan plan = {.C = 1, .K = K, .W = ki_load_width(X)};
+    struct ki_plan plan = {.C = 1, .K = K, .W = ki_kept_width(X)};
     for (plan.VS = 1; plan.VS <= ki_min(1024, most); plan.VS *= 2) {
         const int64_t load = load_of(X, plan.VS, plan.W);
         if (load * words * K > 72 || (load == plan.W && plan.VS > 1 && X->cols <= load * plan.VS / 2))
@@ -99,7 +100,7 @@ void ki_each_layout(struct ki_offers *offers, int K,
  * kept. */
 struct question {
     int64_t rows, cols;
-    int type, kind, map, k;
+    int type, element, kind, map, k;
     struct ki_properties device;
     struct ki_pace pace;
     double read;
@@ -119,6 +120,7 @@ static struct question question_of(const struct ki_chain *chain) {
     question.rows = chain->X->rows;
     question.cols = chain->X->cols;
     question.type = (int)chain->X->type;
+    question.element = (int)chain->X->element;
     question.kind = (int)chain->kind;
     question.map = ki_chain_maps(chain) ? 1 + (int)chain->map : 0;
     question.k = chain->k;

@@ -71,9 +71,16 @@ static inline int ki_load_width(const kiln_matrix *X) {
     return (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
 }
 
+/* The same of values as X keeps them. */
+static inline int ki_kept_width(const kiln_matrix *X) {
+    int64_t width = 16 / ki_value_bytes(X);
+    while (X->cols % width) width /= 2;
+    return (int)width;
+}
+
 /* Loads of a thread and step that are narrower than 16 bytes: each counts by as much as it lacks. */
 static inline double ki_narrow_loads(const struct ki_plan *plan, const kiln_matrix *X) {
-    return plan->R * plan->Q * (1 - (double)(plan->W * ki_type_bytes(X->type)) / 16);
+    return plan->R * plan->Q * (1 - (double)(plan->W * ki_value_bytes(X)) / 16);
 }
 
 /* Calls each(offers, plan) for the vectors and groups, and the loads of a row, that one group's rows may

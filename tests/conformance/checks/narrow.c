@@ -1,6 +1,8 @@
 /* This file says of every operation that its results have the same bits whether a CPU keeps the values of its
  * dense operands wide or narrow, written ones and those that it has for itself among them: whoever takes
- * narrow values as they are adds them up as wide ones, and whoever does not has them widened. */
+ * narrow values as they are adds them up as wide ones, and whoever does not has them widened. On other devices
+ * and on groups, whose kernels load narrow values, it says so of the operations that take X as it is and of
+ * one that has it widened, for sums that are exact in any order; with X on the device, and in panels. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,10 @@
 #include "cases.h"
 #include "core/codes/codes.h"
 #include "core/device.h"
+#include "core/limits.h"
+#include "core/narrow/narrow.h"
+#include "ops/linear/scales.h"
+#include "pass/combine.h"
 
 enum { ENTRIES = 60000 }; /* several windows of a pass, too */
 
@@ -93,7 +99,7 @@ static void compare(struct check_context *context, const struct operation *opera
     }
 }
 
-static void run(struct check_context *context) {
+static void run_all(struct check_context *context) {
     for (int i = 0; operations[i]; i++) {
         struct problem_list list = {.entries_max = ENTRIES, .thin = true, .sampled = true};
         int narrowed = 0;
@@ -107,5 +113,179 @@ static void run(struct check_context *context) {
     }
 }
 
-const struct check check_narrow = {
-    .name = "narrow", .run = run, .only_cpu = "it alone keeps narrow values", .single = true};
+/* ---- devices whose kernels load narrow values ---- */
+
+enum { ROWS = 12345, FEW_ROWS = 300, FEW_COLS = 100, MANY = 20, OUT = 3, OUT_MOST = ROWS * FEW_COLS };
+
+/* Operands of small whole numbers, so that sums are exact. */
+struct operands {
+    kiln_matrix *X, *y, *column, *several, *many, *wide_many, *rows, *out, *more, *third, *square, *back;
+};
+
+static kiln_matrix *whole_numbers(kiln_device *device, kiln_type type, int64_t rows, int64_t cols, int most) {
+    float *single = malloc((size_t)(rows * cols) * sizeof *single + 1);
+    double *values = malloc((size_t)(rows * cols) * sizeof *values + 1);
+    kiln_matrix *A = NULL;
+    for (int64_t i = 0; single && values && i < rows * cols; i++)
+        single[i] = (float)(values[i] = (double)((i * 7919 + i / 13) % (most + 1)));
+    if (single && values)
+        (void)kiln_matrix_dense(&A, device, type, rows, cols,
+                                type == KILN_F32 ? (const void *)single : values);
+    free(single);
+    free(values);
+    return A;
+}
+
+/* The same X of bytes that the caller has. */
+static kiln_matrix *bytes(kiln_device *device, kiln_type type, int64_t rows, int64_t cols, int most) {
+    uint8_t *values = malloc((size_t)(rows * cols) + 1);
+    kiln_matrix *A = NULL;
+    for (int64_t i = 0; values && i < rows * cols; i++)
+        values[i] = (uint8_t)((i * 7919 + i / 13) % (most + 1));
+    const kiln_memory memory = {.size = sizeof memory,
+                                .type = type,
+                                .rows = rows,
+                                .cols = cols,
+                                .values = values,
+                                .release = free,
+                                .user = values};
+    if (!values || kiln_matrix_wrap_narrow(&A, device, &memory, KILN_ELEMENT_U8) != KILN_OK) free(values);
+    return A;
+}
+
+static void make_operands(struct operands *o, kiln_device *device, kiln_type type, int64_t cols,
+                          kiln_element element) {
+    const int64_t rows = cols > FEW_COLS ? FEW_ROWS : ROWS, side = cols > FEW_COLS ? 1 : cols;
+    *o = (struct operands){
+        .X = (element == KILN_ELEMENT_U8 ? bytes : whole_numbers)(device, type, rows, cols, 15),
+        .y = whole_numbers(device, type, rows, 1, 1),
+        .column = whole_numbers(device, type, cols, 1, 3),
+        .several = whole_numbers(device, type, cols, OUT, 3),
+        .many = whole_numbers(device, type, cols, MANY, 3),
+        .wide_many = whole_numbers(device, type, rows, MANY, 3),
+        .rows = whole_numbers(device, type, rows, MANY, 0),
+        .out = whole_numbers(device, type, cols, 1, 0),
+        .more = whole_numbers(device, type, cols, OUT, 0),
+        .third = whole_numbers(device, type, cols, MANY, 0),
+        .square = whole_numbers(device, type, side, side, 0),
+        .back = whole_numbers(device, type, rows, side, 0)};
+}
+
+static void free_operands(struct operands *o) {
+    kiln_matrix *const all[] = {o->X,    o->y,   o->column, o->several, o->many,   o->wide_many,
+                                o->rows, o->out, o->more,   o->third,   o->square, o->back};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+}
+
+static kiln_status fused(struct operands *o) {
+    return kiln_mmchain(o->out, 2, o->X, o->y, o->column, 0, NULL);
+}
+static kiln_status fused_several(struct operands *o) {
+    return kiln_mmchain(o->more, 1, o->X, NULL, o->several, 0, NULL);
+}
+static kiln_status product(struct operands *o) {
+    return kiln_multiply(o->rows, 1, KILN_PLAIN, o->X, o->many, 0, NULL);
+}
+static kiln_status transposed(struct operands *o) {
+    return kiln_multiply(o->out, 1, KILN_TRANSPOSED, o->X, o->y, 0, NULL);
+}
+static kiln_status transposed_many(struct operands *o) {
+    return kiln_multiply(o->third, 1, KILN_TRANSPOSED, o->X, o->wide_many, 0, NULL);
+}
+static kiln_status squares(struct operands *o) {
+    return kiln_gram_diagonal(o->out, o->X, o->y);
+}
+static kiln_status squared_loss(struct operands *o) {
+    const kiln_loss loss = {.size = sizeof loss, .kind = KILN_LOSS_SQUARED, .y = o->y};
+    double value;
+    return kiln_loss_gradient(&value, o->out, NULL, NULL, &loss, o->X, o->column, NULL);
+}
+static kiln_status sums(struct operands *o) {
+    return ki_column_sums(&(struct ki_column_sums){.square = o->out, .sum = o->column, .X = o->X});
+}
+static kiln_status gram(struct operands *o) {
+    return kiln_gram(o->square, NULL, o->X, NULL, NULL);
+}
+static kiln_status widened(struct operands *o) { /* X is no operand that stays narrow */
+    return ki_combine_all(o->back, 2, o->X, 0, NULL);
+}
+
+static const struct narrow_call {
+    const char *name;
+    kiln_status (*call)(struct operands *o);
+    size_t result; /* of struct operands */
+    bool widens;
+} calls[] = {{"mmchain", fused, offsetof(struct operands, out), false},
+             {"mmchain of columns", fused_several, offsetof(struct operands, more), false},
+             {"multiply", product, offsetof(struct operands, rows), false},
+             {"multiply by X^T", transposed, offsetof(struct operands, out), false},
+             {"multiply by X^T, many", transposed_many, offsetof(struct operands, third), false},
+             {"gram_diagonal", squares, offsetof(struct operands, out), false},
+             {"squared loss", squared_loss, offsetof(struct operands, out), false},
+             {"column sums", sums, offsetof(struct operands, out), false},
+             {"gram", gram, offsetof(struct operands, square), false},
+             {"combine", widened, offsetof(struct operands, back), true}};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+/* The result of one call in `type`, with X wide or narrow; whether X is narrow when it is done. */
+static kiln_status result_of(double *result, bool *narrow, const struct narrow_call *call,
+                             const struct check_context *context, int64_t cols, kiln_element element,
+                             int64_t memory) {
+    const kiln_device_options options = {.size = sizeof options, .memory = memory};
+    struct operands o = {0};
+    kiln_device *device = NULL;
+    kiln_status status = kiln_device_open(&device, context->device_name, &options);
+    if (status != KILN_OK) return status;
+    make_operands(&o, device, context->type, cols, element);
+    if (element) status = kiln_matrix_narrow(o.X, element, NULL);
+    if (status == KILN_OK) status = call->call(&o);
+    if (status == KILN_OK && call == calls && memory) status = call->call(&o); /* with panels that stayed */
+    kiln_matrix *to;
+    memcpy(&to, (const char *)&o + call->result, sizeof to);
+    memset(result, 0, OUT_MOST * sizeof *result);
+    if (status == KILN_OK) status = kiln_matrix_get(result, to);
+    *narrow = o.X && o.X->element == element && element;
+    free_operands(&o);
+    kiln_device_close(device);
+    return status;
+}
+
+static void compare_there(struct check_context *context, const struct narrow_call *call, int64_t cols,
+                          kiln_element element, int64_t memory) {
+    double *wide = malloc(OUT_MOST * sizeof *wide), *narrow = malloc(OUT_MOST * sizeof *narrow);
+    bool stays = false, ignored;
+    kiln_status first = KILN_ERR_NOMEM, second = KILN_ERR_NOMEM;
+    if (wide && narrow) {
+        first = result_of(wide, &ignored, call, context, cols, KILN_ELEMENT_TYPE, memory);
+        second = result_of(narrow, &stays, call, context, cols, element, memory);
+    }
+    const bool same = first == KILN_OK && second == KILN_OK && stays != call->widens &&
+                      !memcmp(wide, narrow, OUT_MOST * sizeof *wide);
+    check_report(context, same, "narrow: %s: %lld columns, element %d, memory %lld: %s, %s%s", call->name,
+                 (long long)cols, (int)element, (long long)memory, kiln_status_name(first),
+                 kiln_status_name(second), stays ? ", narrow" : "");
+    free(wide);
+    free(narrow);
+}
+
+/* Loads of four numbers, of two and of one; a budget of less than the narrow X. */
+static void run_there(struct check_context *context) {
+    enum { EVEN = 36, BUDGET = 300000 };
+    const int64_t worth = ki_limits.narrow_bytes;
+    const kiln_element last = context->type == KILN_F64 ? KILN_ELEMENT_F32 : KILN_ELEMENT_BF16;
+    ki_limits.narrow_bytes = 0;
+    for (int c = 0; c < CALLS; c++) compare_there(context, &calls[c], EVEN, KILN_ELEMENT_U8, 0);
+    for (kiln_element e = KILN_ELEMENT_I8; e <= last; e++) compare_there(context, &calls[0], EVEN, e, 0);
+    for (int64_t cols = EVEN + 1; cols <= EVEN + 2; cols++)
+        compare_there(context, &calls[0], cols, KILN_ELEMENT_F16, 0);
+    compare_there(context, &calls[0], 1500, KILN_ELEMENT_I16, 0); /* rows wider than registers */
+    if (strncmp(context->device_name, "cpu", 3) != 0)
+        compare_there(context, &calls[0], EVEN, KILN_ELEMENT_U8, BUDGET);
+    ki_limits.narrow_bytes = worth;
+}
+
+static void run(struct check_context *context) {
+    strcmp(context->device_name, "cpu") == 0 ? run_all(context) : run_there(context);
+}
+
+const struct check check_narrow = {.name = "narrow", .run = run};
