@@ -21,8 +21,8 @@ extern "C" {
 /* The factors of new rows under a trained model (fold-in): a new matrix, a row for each row of X, on X's
  * device and of its type. X is CSR with the columns of the training data. The columns' factors stay as they
  * are; a row is what training would make of it.
- * Errors: ERR_ARGUMENT, ERR_MODEL (no factor model, or of other columns), memory and device errors. Cost:
- * als: one solve of each row. */
+ * Errors: ERR_ARGUMENT, ERR_MODEL (no factor model, or of other columns), ERR_DATA (NaN, infinity, of gap and
+ * lda a negative entry), memory and device errors. Cost: als: one solve of each row. */
 KILN_API kiln_status kiln_transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X);
 
 /* For each row of A (m x r, from kiln_transform or the model's own tensor of rows) the `top` columns of the

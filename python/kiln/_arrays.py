@@ -116,6 +116,8 @@ class Device:
 
     def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False,
                  strict: bool = False, _processes: Any = None) -> None:
+        if not isinstance(name, str):
+            raise ArgumentError(f"a device is named by text, got {name!r}")
         options = struct("kiln_device_options", threads=threads, memory=memory, deterministic=deterministic)
         pointer = ffi.new("kiln_device **")
         if _processes is None:

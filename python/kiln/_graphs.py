@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 import numpy as np
 
 from ._arrays import Device, Matrix, matrix
 from ._functions import beside, place, pointer_of
 from ._joint import alone
-from ._library import ArgumentError, lib
+from ._library import ArgumentError, DataError, lib
 from ._links import Graph, sparse_links
 from ._solve import Callback, Report, algorithm_options, choice, solve, warn_of
 
@@ -54,10 +54,17 @@ def _of_shape(given: Matrix | None, shape: tuple[int, int], name: str) -> None:
                             f"{shape[1]}")
 
 
-def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
-    report = solve(operands[0].device, getattr(lib, f"kiln_{name}"),
-                   [operand.pointer for operand in operands], options, verbose=verbose, callback=callback,
-                   mapped=any(operand.mapped for operand in operands))
+def _rank(name: str, graph: Graph, operands: list[Matrix], options: Any, verbose: int,
+          callback: Callback | None, names: Mapping[str, str] = {}) -> Report:
+    try:
+        report = solve(operands[0].device, getattr(lib, f"kiln_{name}"),
+                       [operand.pointer for operand in operands], options, verbose=verbose, callback=callback,
+                       names=names, mapped=any(operand.mapped for operand in operands))
+    except DataError as error:
+        if bad := graph.worst(lambda values: ~(values >= 0) | np.isinf(values)):
+            error.args = (f"{bad[0]} has the weight {bad[1]:g}, but weights are finite numbers >= 0: "
+                          "unweighted=True takes every link for 1",)
+        raise
     warn_of(report, name, single=operands[0].dtype == np.float32)
     return report
 
@@ -105,9 +112,17 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     start = _one_of("start", start, "nstart", nstart, None)
     graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected,
                   unweighted=unweighted)
+    shape = getattr(graph.links, "shape", (1, 1))
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ArgumentError(f"an adjacency matrix is square, got {' x '.join(map(str, shape))}")
     a = place(sparse_links(graph.links), device, 60)
-    personalize, start = graph.vector(personalize, "personalize"), graph.vector(start, "start")
+    names = {"damping": "damping" if alpha is None else "alpha",
+             "personalize": "personalize" if personalization is None else "personalization"}
+    personalize, start = (graph.vector(personalize, names["personalize"]),
+                          graph.vector(start, "start" if nstart is None else "nstart"))
     teleport = beside(a, personalize)
+    if teleport is not None:
+        _of_shape(teleport, (a.shape[0], teleport.shape[1]), names["personalize"])
     options = algorithm_options("pagerank", {
         "damping": damping, "unweighted": unweighted, "tolerance": tol, "max_iterations": max_iter,
         "iterations": iterations, "layout": choice("pagerank", "layout", layout), "personalize": teleport,
@@ -125,8 +140,8 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     shape = (a.shape[0], teleport.shape[1] if teleport else 1)
     ranks = Matrix.empty(a.device, shape,
                          a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
-    _of_shape(ranks, shape, "start")
-    report = _rank("pagerank", [ranks, a], options, verbose, callback)
+    _of_shape(ranks, shape, "start" if nstart is None else "nstart")
+    report = _rank("pagerank", graph, [ranks, a], options, verbose, callback, names)
     return Ranking(graph.named(ranks, "pagerank", teleport is None or len(personalize.shape) == 1), report)
 
 
@@ -150,5 +165,5 @@ def hits(G: Any, *, norm: int = 1, unweighted: bool = False, source: str | None 
                                          "max_iterations": max_iter})
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1),
                                      a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
-    report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
+    report = _rank("hits", graph, [hubs, authorities, a], options, verbose, callback)
     return HubsAndAuthorities(graph.named(hubs, "hub"), graph.named(authorities, "authority"), report)

@@ -165,6 +165,9 @@ class Inference:
     def compare(self, smaller: Inference) -> Comparison:
         """Tests a model nested in this one against it: the F test where the dispersion is estimated, else
         that of the deviances' difference, and the likelihood-ratio test."""
+        if not isinstance(smaller, Inference):
+            raise ArgumentError(f"compare takes a kiln.Inference of the smaller model, got a "
+                                f"{type(smaller).__name__}")
         made = struct("kiln_comparison")
         check(lib.kiln_inference_compare(made, smaller._made, self._made))
         return Comparison(made.degrees, made.under, made.deviance, made.statistic, made.p, made.ratio,

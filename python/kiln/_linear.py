@@ -485,6 +485,12 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
         if own.option and parameter == 0:
             raise ArgumentError(f"family={self.family!r} needs parameter=, which is its {text(own.option)}: "
                                 f"{text(own.wanted)}, or 'estimate', which finds it")
+        for name, value, held in (("parameter", parameter, bool(own.option)),
+                                  ("link_power", self.link_power, self.link == "power")):
+            if value and not held:
+                raise ArgumentError(f"{name}={value!r} has no meaning with " + (
+                    "this link: it belongs to link='power'" if name == "link_power" else
+                    f"family={self.family!r}: it belongs to 'tweedie', 'negative-binomial' and 'beta'"))
         return self.family, self.link, float(parameter), self.link_power
 
     def _estimates(self) -> bool:

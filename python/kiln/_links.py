@@ -60,8 +60,13 @@ class Graph:
             raise ArgumentError(f"the graph's links have no attribute {weight!r}; they have "
                                 f"{', '.join(known[:20]) or 'none'}")
         self.nodes, self._kind = list(G), "dict"
-        self.links = networkx.to_scipy_sparse_array(G, nodelist=self.nodes, weight=weight or "weight",
-                                                    dtype=np.float64, format="csr")
+        try:
+            self.links = networkx.to_scipy_sparse_array(G, nodelist=self.nodes, weight=weight or "weight",
+                                                        dtype=np.float64, format="csr")
+        except (TypeError, ValueError) as error:
+            raise DataError(f"the weights of links must be numbers: {error}") from error
+        if bad := self.worst(lambda values: ~np.isfinite(values)):
+            raise DataError(f"the weight of {bad[0]} is missing, or no finite number")
         self._undirected = self._undirected and G.is_directed()  # else they are there both ways
 
     def _of_igraph(self, G: Any, weight: str | None) -> None:
@@ -108,6 +113,17 @@ class Graph:
         if len(missing := np.flatnonzero(~np.isfinite(values))):
             raise DataError(f"the weight of link {missing[0]} (from 0) is missing, or no finite number")
         self.links = sparse.coo_array((values, (source, target)), (count, count)).tocsr()
+
+    def worst(self, bad: Any) -> tuple[str, float] | None:
+        """The first link of these weights, in words, and its weight; None: there is none in host memory."""
+        if isinstance(self.links, Matrix) or not hasattr(self.links, "tocoo"):
+            return None
+        links = self.links.tocoo()
+        if not len(found := np.flatnonzero(bad(links.data))):
+            return None
+        ends = (int(links.row[found[0]]), int(links.col[found[0]]))
+        named = ends if self.nodes is None else tuple(_listed(self.nodes)[end] for end in ends)
+        return f"the link from {named[0]!r} to {named[1]!r}", float(links.data[found[0]])
 
     # --------------------------------------------------------------------------------- what goes by name
 

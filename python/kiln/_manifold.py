@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
-from ._base import Estimator
+from ._base import Estimator, not_negative
 from ._library import UnsupportedError, lib
 
 _METRICS = {"ratio": "KILN_MDS_RATIO", "interval": "KILN_MDS_INTERVAL", "ordinal": "KILN_MDS_ORDINAL"}
@@ -67,10 +67,10 @@ class MDS(Estimator):
         if self.dissimilarity == "precomputed" and self.metric not in ("euclidean", "precomputed"):
             raise ValueError(f"metric={self.metric!r} and dissimilarity='precomputed' of MDS exclude each "
                              "other.")
-        if isinstance(self.metric, str) and self.metric not in _VALID_METRICS:
+        if isinstance(self.metric, str) and self.metric not in (*_VALID_METRICS, "precomputed"):
             raise ValueError(f"metric={self.metric!r} of MDS is neither a kind of scaling, "
-                             f"{sorted(_METRICS)}, nor a distance that sklearn.metrics.pairwise_distances "
-                             "knows.")
+                             f"{sorted(_METRICS)}, nor 'precomputed', nor a distance that "
+                             "sklearn.metrics.pairwise_distances knows.")
         return kind, "precomputed" if self.dissimilarity == "precomputed" else self.metric
 
     def __sklearn_tags__(self) -> Any:
@@ -187,6 +187,7 @@ class SpectralEmbedding(Estimator):
         if self.affinity == "precomputed":
             self.affinity_matrix_ = X
         else:
+            not_negative(self, "gamma")
             maker = sklearn.manifold.SpectralEmbedding(
                 affinity=self.affinity, gamma=self.gamma, n_neighbors=self.n_neighbors, n_jobs=self.n_jobs)
             self.affinity_matrix_ = maker._get_affinity_matrix(X)

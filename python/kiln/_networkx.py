@@ -65,7 +65,7 @@ def pagerank(G: Any, alpha: float = 0.85, personalization: Any = None, max_iter:
     if not nodes:
         return {}
     sink = _by_place(nodes, dangling)
-    found = _pagerank(links, damping=alpha, personalize=_by_place(nodes, personalization),
+    found = _pagerank(links, alpha=alpha, personalization=_by_place(nodes, personalization),
                       dangling="personalized" if sink is None else sink)
     return dict(zip(nodes, np.asarray(found.scores, np.float64).tolist()))
 

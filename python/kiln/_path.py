@@ -84,7 +84,10 @@ def lasso_path(X: Any, y: Any, **options: Any) -> Any:
 
 def _penalties(X: Matrix, y: Any, ratio: float, eps: float, alphas: Any, positive: bool) -> Any:
     if np.ndim(alphas) > 0:
-        return np.sort(np.asarray(alphas, np.float64))[::-1]
+        given = np.sort(np.asarray(alphas, np.float64))[::-1]
+        if not (given >= 0).all() or np.isinf(given).any():
+            raise ArgumentError(f"alphas must be numbers in the range [0, inf), got {alphas!r}")
+        return given
     if not 0 < eps <= 1:
         raise ArgumentError(f"eps must be in the range (0, 1], got {eps!r}")
     if ratio == 0:

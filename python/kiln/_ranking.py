@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from ._arrays import Matrix, as_csr, device, matrix
 from ._library import ArgumentError, ffi, lib, struct
-from ._recommend import _Recommender
+from ._recommend import _at_least_one, _Recommender
 
 
 def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any, K: int = 10,
@@ -30,6 +30,7 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
     >>> sorted(kiln.ranking_metrics_at_k(model, train, test, K=5))
     ['auc', 'coverage', 'map', 'ndcg', 'precision', 'recall']
     """
+    _at_least_one(K, "K")
     train, test = as_csr(train_user_items), as_csr(test_user_items)
     if train.shape != test.shape:
         raise ValueError(f"train_user_items is {train.shape}, test_user_items {test.shape}: they must be of "

@@ -95,7 +95,10 @@ def _of_frame(frame: Any, said: dict[str, Any], dtype: Any) -> Ratings:
         last = len(cells) - 1 - np.unique(cells[::-1], return_index=True)[1]
         if len(last) < len(cells):
             warn(f"{len(cells) - len(last)} ratings are of users who rated the item again: the last counts")
-        values = np.asarray(ratings, dtype)[last]
+        try:
+            values = np.asarray(ratings, dtype)[last]
+        except (TypeError, ValueError) as error:
+            raise DataError(f"ratings must be numbers: {error}") from error
         if not np.isfinite(values).all():
             row = int(last[~np.isfinite(values)].min())
             raise DataError(f"the rating of row {row} (from 0) is missing, or no finite number")

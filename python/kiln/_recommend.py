@@ -594,9 +594,9 @@ def _as_many(rows: Any, ids: Any) -> Any:
     return rows
 
 
-def _at_least_one(N: Any) -> None:
+def _at_least_one(N: Any, name: str = "N") -> None:
     if not isinstance(N, (int, np.integer)) or N < 1:
-        raise ArgumentError(f"N must be an integer from 1 on, got {N!r}")
+        raise ArgumentError(f"{name} must be an integer from 1 on, got {N!r}")
 
 
 def _at_most(N: int, only: Any, said: str) -> int:

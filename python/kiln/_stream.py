@@ -173,6 +173,8 @@ def stream(batches: Iterable[Any], *, dtype: Any = None, device: str | Device = 
 
     The file lies in the folder that TMPDIR names, else in /var/tmp, takes as much room as the rows (sparse
     rows twice as much until the last has come), and goes with the Matrix and its copies."""
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+        raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
     spool: _Spool | None = None
     targets: list[Any] = []
     folder = tempfile.TemporaryDirectory(prefix="kiln-", dir=os.environ.get("TMPDIR") or "/var/tmp")

@@ -29,6 +29,7 @@ _OF_A_TABLE = (("of the file", "of the table"), ("which the file lacks", "which 
                ("value '' in (.*?): missing", r"the value in \1 is missing"))
 # the tool's options in hints, as they are written in Python
 _OPTIONS = ((r"--device (\w[\w:.*]*)", r"device='\1'"), (r"--type f(32|64)", r"float\1"), ("--type", "dtype"),
+            ("leave --map out", "read it into memory by kiln.read"),
             (r"\(--memory\)", "(memory)"), (r" \(--map\)", ""), ("--target-file( FILE)?", "target_file"),
             (r"--(source|weight|target(?= says it))(?![\w-])", r"\1="),
             (r"--format (\w+)", r"format='\1'"),

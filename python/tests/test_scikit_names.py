@@ -230,6 +230,11 @@ def test_scaling_in_scikit_learns_words():
                                                                             device="cpu").fit(X).stress_1_)
     with pytest.raises(ValueError, match="interval"):
         kiln.MDS(metric="interval", metric_mds=False).fit(X)
+    between = sklearn.metrics.pairwise_distances(X)
+    ours, theirs = (kind(metric="precomputed", init="classical_mds", **more).fit(between)
+                    for kind, more in ((kiln.MDS, {"eps": 1e-10, "max_iter": 5000, "device": "cpu"}),
+                                       (sklearn.manifold.MDS, {"eps": 1e-12, "max_iter": 5000, "n_init": 1})))
+    assert ours.stress_ == pytest.approx(theirs.stress_, rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", [kiln.NMF, kiln.LatentDirichletAllocation, kiln.ALS, kiln.SFA, kiln.KMeans,

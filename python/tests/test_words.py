@@ -51,7 +51,7 @@ def test_every_text_of_the_library():
     ("kiln_read_options.missing drop|mean|indicator does it",
      "missing='drop' or 'mean' or 'indicator' or 'nan' does it"),
     ("without --strict, the last one counts", ""),
-    ("name a file, or leave --map out", "name a file"),
+    ("name a file, or leave --map out", "name a file, or read it into memory by kiln.read"),
     ("a larger memory budget (--memory), or --type f32", "a larger memory budget (memory), or float32"),
     ("kiln_read_options.missing mean|indicator keeps them", "missing='mean' or 'indicator' keeps them"),
     ("kiln info lists the levels; they differ in capital letters and blanks, too",

@@ -297,6 +297,11 @@ static void models_fold_in_and_recommend(void **state) {
         }
     assert_int_equal(kiln_recommend(columns, scores, 1, model, fit.A, NULL), KILN_OK);
     kiln_matrix_free(A);
+    ratings.value[1][1] = NAN;
+    ratings.there[1][1] = true;
+    kiln_matrix *const bad = matrix_of(&ratings, KILN_F64);
+    assert_int_equal(kiln_transform(&A, model, bad), KILN_ERR_DATA);
+    kiln_matrix_free(bad);
     kiln_model_free(model);
     fit_free(&fit);
 }

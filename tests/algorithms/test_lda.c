@@ -282,6 +282,12 @@ static void new_documents(void **state) {
         assert_true(share[(M - 1) * K + c] == share[(M - 1) * K]); /* no words: the prior */
     kiln_matrix_free(A);
     kiln_matrix_free(P);
+    counts.x[3][4] = -2;
+    kiln_matrix *const negative = matrix_of(&counts, KILN_F64);
+    assert_int_equal(kiln_transform(&A, model, negative), KILN_ERR_DATA);
+    assert_int_equal(kiln_predict(&P, model, negative), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "row 3, column 4 is -2"));
+    kiln_matrix_free(negative);
     kiln_model_free(model);
     fit_free(&fit);
 }

@@ -110,7 +110,7 @@ static kiln_status take_on_host(const struct ki_each *each, const kiln_matrix *r
     struct ki_host_entries entries = {0};
     kiln_status status;
     TRY(ki_entries_get(&entries, rows));
-    TRY(ki_entries_check(&entries, each->call, row, false));
+    TRY(ki_entries_check(&entries, each->call, row, each->number > 0));
     for (int64_t e = 0; e < entries.nnz; e++) sums[0] += entries.value[e];
     if (each->made) TRY(transpose(made, &entries, rows));
 done:
@@ -118,13 +118,14 @@ done:
     return status;
 }
 
-/* The sum of rows' entries, each of which must be finite, and what they are transposed, if that is wanted. */
+/* The sum of rows' entries, each of which must be finite, of counts (number 1) also not negative, and what
+ * they are transposed, if that is wanted. */
 static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                         kiln_matrix **made, double *sums) {
     double sum = NAN;
     kiln_status status;
     (void)entry;
-    if (ki_transposed_fits(rows)) TRY(finite_sum(&sum, rows));
+    if (!(each->number > 0) && ki_transposed_fits(rows)) TRY(finite_sum(&sum, rows));
     if (!isfinite(sum)) return take_on_host(each, rows, row, made, sums);
     sums[0] += sum;
     if (each->made) TRY(ki_transposed_new(made, rows));
@@ -144,8 +145,8 @@ done:
     return status;
 }
 
-kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X) {
-    struct ki_each each = {.run = take, .sums = 1};
+kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X, bool counts) {
+    struct ki_each each = {.run = take, .sums = 1, .number = counts};
     snprintf(each.call, sizeof each.call, "%s", call);
     return ki_each_run(NULL, sum, &each, X);
 }

@@ -24,8 +24,8 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
 /* *T = X^T, on X's device, and the sum of X's entries; ERR_DATA, as an error of `call`, where one is not
  * finite. Of an X whose rows lie in processes or in a file T's rows do, too. */
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
-/* The sum alone. */
-kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X);
+/* The sum alone; of `counts` none may be negative. */
+kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X, bool counts);
 /* *sum = that of (x - mean)^2 over X's entries. */
 kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean);
 /* to = op(X) v, which is used up; v NULL: ones. */

@@ -2,6 +2,7 @@
 #include "algorithms/factor/factor_model.h"
 
 #include "algorithms/algorithm.h"
+#include "algorithms/factor/entries.h"
 
 kiln_status ki_factor_model(kiln_model **model, const char *algorithm, const kiln_matrix *A,
                             const kiln_matrix *B, const double *settings, int count) {
@@ -29,5 +30,8 @@ kiln_status ki_factor_columns(kiln_matrix **B, const kiln_model *model, const ki
     if (kiln_matrix_cols(X) != columns)
         return ki_fail(KILN_ERR_MODEL, "kiln_transform: the model has %lld columns, X has %lld",
                        (long long)columns, (long long)kiln_matrix_cols(X));
+    double sum;
+    const kiln_status status = ki_entries_sum(&sum, "kiln_transform", X, ki_algorithm_of(model)->topics);
+    if (status != KILN_OK) return status;
     return kiln_model_tensor(B, kiln_matrix_device(X), kiln_matrix_type(X), model, "B");
 }

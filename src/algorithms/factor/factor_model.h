@@ -12,7 +12,8 @@ static inline double ki_factor_setting(const kiln_model *model, int i) {
 }
 
 /* The model's B for kiln_transform: a new matrix on X's device and of its type. ERR_ARGUMENT unless X is
- * sparse, ERR_MODEL unless it has B's rows as columns. */
+ * sparse, ERR_MODEL unless it has B's rows as columns, ERR_DATA where an entry is not finite or, of topics,
+ * negative. */
 kiln_status ki_factor_columns(kiln_matrix **B, const kiln_model *model, const kiln_matrix *X);
 
 #endif

@@ -49,7 +49,7 @@ kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, struct ki_arena *ar
     means->row = ki_arena_reals(arena, kiln_matrix_rows(R));
     means->column = ki_arena_reals(arena, kiln_matrix_cols(R));
     TRY(arena->status);
-    TRY(ki_entries_sum(&sum, "kiln_sfa", R));
+    TRY(ki_entries_sum(&sum, "kiln_sfa", R, false));
     means->mean = sum / (double)kiln_matrix_nnz(R);
     TRY(ki_arena_take(&own, &E, ki_entries_less(&E, R, means->mean)));
     TRY(ki_arena_take(&own, &N, kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL)));

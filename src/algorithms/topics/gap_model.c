@@ -73,7 +73,8 @@ static kiln_status mixtures(kiln_matrix **P, const kiln_model *model, const kiln
     struct ki_arena arena = {0};
     kiln_status status;
     TRY(ki_arena_take(&arena, &A, transform(&A, model, X)));
-    TRY(ki_arena_take(&arena, &B, ki_factor_columns(&B, model, X)));
+    TRY(ki_arena_take(&arena, &B,
+                      kiln_model_tensor(&B, kiln_matrix_device(X), kiln_matrix_type(X), model, "B")));
     TRY(ki_topics_mixtures(P, A, B));
 done:
     return ki_arena_free(&arena, status);

@@ -37,7 +37,7 @@ static kiln_status check_layout(const struct ki_npy *npy, int64_t header, const 
         return ki_mapping_refuse(m,
                                  element == 4 ? "its elements are no f32 of this machine"
                                               : "its elements are no f64 of this machine",
-                                 "the other --type, convert it with NumPy's astype, or leave --map out");
+                                 ki_npy_remedy(npy, m->options->type));
     if (npy->fortran && npy->shape[0] > 1 && npy->shape[1] > 1)
         return ki_mapping_refuse(m, "they are stored by columns",
                                  "save numpy.ascontiguousarray(X), or leave --map out");

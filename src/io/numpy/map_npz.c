@@ -111,8 +111,7 @@ static kiln_status map_values(struct ki_npz *s, const struct ki_mapping *m, int6
     kiln_status status;
     TRY(find(&s->data, s, m, "data.npy", nnz));
     if (!ki_npy_native(&s->data.npy, type))
-        return ki_mapping_refuse(m, "its data are not of the wanted type",
-                                 "the other --type, A.astype('f8'), or leave --map out");
+        return ki_mapping_refuse(m, "its data are not of the wanted type", ki_npy_remedy(&s->data.npy, type));
     m->file->at[KI_VALUES] = s->data.member->begin + s->data.header;
     TRY(ki_npz_elements(&s->data, s, NULL, ki_numbers_use, &numbers));
     if (numbers.bad < INT64_MAX) {

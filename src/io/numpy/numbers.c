@@ -78,6 +78,12 @@ bool ki_npy_native(const struct ki_npy *npy, kiln_type type) {
     return npy->kind == 'f' && npy->itemsize == (type == KILN_F32 ? 4 : 8) && !npy->swapped;
 }
 
+const char *ki_npy_remedy(const struct ki_npy *npy, kiln_type type) {
+    return ki_npy_native(npy, type == KILN_F32 ? KILN_F64 : KILN_F32)
+               ? "the other --type, or leave --map out"
+               : "convert it with NumPy's astype, or leave --map out";
+}
+
 double ki_npy_number(const struct ki_npy *npy, const void *from) {
     double value;
     convert(&value, KILN_F64, npy, from, 1);
