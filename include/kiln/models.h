@@ -130,6 +130,10 @@ typedef struct kiln_report {
 } kiln_report;
 /* Frees the trace and the figures. NULL is allowed. */
 KILN_API void kiln_report_free(kiln_report *report);
+/* For programs that take no result for less than they asked for, as the tool's --strict: TRY(kiln_glm(...,
+ * &report)), then this. ERR_LIMIT: the result has not converged, and the message says what ended the run.
+ * ERR_CANCELLED: the caller did. Whether a budget was kept, kiln_device_statistics.memory_peak says. */
+KILN_API kiln_status kiln_report_check(const kiln_report *report);
 
 /* Returns what else the algorithm has to say of its result, by name; NaN if it does not say that.
  *   linreg  "rss", "tss"     weighted sums of squares over all targets: residual; about the means of y, with

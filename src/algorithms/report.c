@@ -50,6 +50,16 @@ void ki_report_figure(kiln_report *report, const char *name, double value) {
     figures->rows[figures->count++].value = value;
 }
 
+kiln_status kiln_report_check(const kiln_report *report) {
+    static const char call[] = "kiln_report_check";
+    if (!report) return ki_fail(KILN_ERR_ARGUMENT, "%s: report is NULL", call);
+    if (report->converged) return KILN_OK;
+    return ki_fail(report->stopped_by == KILN_STOP_CANCELLED ? KILN_ERR_CANCELLED : KILN_ERR_LIMIT,
+                   "%s: not converged: %s after %lld iterations, residual %.3g, tolerance %.3g", call,
+                   kiln_stop_name(report->stopped_by), (long long)report->iterations, report->residual,
+                   report->tolerance);
+}
+
 double kiln_report_figure(const kiln_report *report, const char *name) {
     const struct kiln_figures *figures = report ? report->figures : NULL;
     for (int i = 0; figures && name && i < figures->count; i++)

@@ -85,6 +85,17 @@ static void impossible_sizes(void **state) {
     }
 }
 
+/* A result that has not converged is an error to those who ask. */
+static void strict_programs(void **state) {
+    (void)state;
+    const kiln_report limited = {.stopped_by = KILN_STOP_ITERATIONS, .iterations = 100, .residual = 0.5},
+                      cancelled = {.stopped_by = KILN_STOP_CANCELLED};
+    assert_int_equal(kiln_report_check(NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_report_check(&cancelled), KILN_ERR_CANCELLED);
+    assert_int_equal(kiln_report_check(&limited), KILN_ERR_LIMIT);
+    assert_non_null(strstr(kiln_last_error()->message, "max_iterations after 100 iterations, residual 0.5"));
+}
+
 /* Fields that are new in a larger result are 0; memory behind it is untouched. */
 static void newer_results(void **state) {
     (void)state;
@@ -99,6 +110,7 @@ static void newer_results(void **state) {
     assert_string_equal(kiln_report_figure_name(&report.today, 3), "rank");
     assert_null(kiln_report_figure_name(&report.today, 4));
     assert_null(kiln_report_figure_name(&report.today, -1));
+    assert_int_equal(kiln_report_check(&report.today), KILN_OK);
     kiln_report_free(&report.today);
     assert_true(isnan(kiln_report_figure(&report.today, "r2")) && !kiln_report_figure_name(&report.today, 0));
 }
@@ -173,9 +185,13 @@ static void zero_can_be_given(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_of_any_release), cmocka_unit_test(impossible_sizes),
-        cmocka_unit_test(newer_results),          cmocka_unit_test(newer_lists),
-        cmocka_unit_test(older_structs),          cmocka_unit_test(zero_can_be_given),
+        cmocka_unit_test(options_of_any_release),
+        cmocka_unit_test(impossible_sizes),
+        cmocka_unit_test(newer_results),
+        cmocka_unit_test(strict_programs),
+        cmocka_unit_test(newer_lists),
+        cmocka_unit_test(older_structs),
+        cmocka_unit_test(zero_can_be_given),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
