@@ -193,9 +193,9 @@ typedef struct kiln_loss {
 
 /* Value and gradient of F(W, b) = sum_i s_i loss(y_i, eta_i), eta = X W + 1 b + offset, in one pass over X:
  *   *value = F;  G = X^T g (n x k);  gb = 1^T g (1 x k);  g = s .* d loss / d eta;
- *   C, what kiln_loss_hessian needs of this point: m x 1, s .* the curvature (for a GLM the expected one, but
- *   that of the loss for gamma, Tweedie and negative binomial under a log link, where it is positive); for
- *   SOFTMAX m x k, the probabilities.
+ *   C, what kiln_loss_hessian needs of this point: m x 1, s .* d^2 loss / d eta^2; for SOFTMAX m x k, the
+ *   probabilities. A GLM's loss need not be convex: of a row that bends down C has a 4096th of the expected
+ *   curvature, s mu'^2 / V(mu).
  * W n x k, k = 1 but for SOFTMAX (2 <= k <= 65536); b 1 x k or NULL (zeros); gb and C may be NULL. A point
  * out of the loss's range gives *value = infinity, and G, gb and C are of no use.
  * Cost: 4*nnz*k flops, one pass over X (GPUs: for k > 8 two products per 8 columns, and m x k of work space).

@@ -47,9 +47,9 @@ SCALAR_FN real FN(sigmoid)(real x) {
 
 /* The mean that a link makes of eta. a = mu' / mu, the derivative of log mu, is what gradients are made of.
  * rest = 1 - mu and b = mu' / rest are the same for the other outcome of a trial; links that are not made for
- * trials give them on demand. */
+ * trials give them on demand. bend = mu'' / mu'. */
 struct FN(response) {
-    real mu, log_mu, a, rest, log_rest, b;
+    real mu, log_mu, a, rest, log_rest, b, bend;
 };
 
 /* Mills' ratio of the normal distribution, (1 - Phi(x)) / phi(x) for x >= 0: from erfc, or, where its
@@ -67,7 +67,7 @@ SCALAR_FN real FN(mills)(real x) {
  * complement. */
 SCALAR_FN struct FN(response) FN(symmetric_response)(int link, real eta) {
     const real x = eta < 0 ? -eta : eta;
-    real tail, log_tail, log_head, slope, tail_rate; /* tail_rate = slope / tail */
+    real tail, log_tail, log_head, slope, tail_rate, bend; /* tail_rate = slope / tail */
     if (link == LINK_LOGIT) {
         const real e = (real)exp(-x), l = (real)log1p(e);
         tail = e / ((real)1 + e);
@@ -75,6 +75,7 @@ SCALAR_FN struct FN(response) FN(symmetric_response)(int link, real eta) {
         log_head = -l;
         tail_rate = (real)1 / ((real)1 + e);
         slope = tail * tail_rate;
+        bend = eta < 0 ? tail_rate - tail : tail - tail_rate;
     } else if (link == LINK_PROBIT) {
         const real ratio = FN(mills)(x);
         slope = (real)exp((real)-0.5 * x * x) * (real)0.39894228040143268;
@@ -82,6 +83,7 @@ SCALAR_FN struct FN(response) FN(symmetric_response)(int link, real eta) {
         log_tail = (real)log(ratio) - (real)0.5 * x * x - (real)0.91893853320467274;
         log_head = (real)log1p(-tail);
         tail_rate = (real)1 / ratio;
+        bend = -eta;
     } else { /* cauchit */
         const real over = (real)1 / x, pi = (real)3.14159265358979324;
         tail = x > 1 ? (real)atan(over) / pi : (real)0.5 - (real)atan(x) / pi;
@@ -89,6 +91,7 @@ SCALAR_FN struct FN(response) FN(symmetric_response)(int link, real eta) {
         log_tail = (real)log(tail);
         log_head = (real)log1p(-tail);
         tail_rate = slope / tail;
+        bend = (real)-2 / (eta + (real)1 / eta);
     }
     const real head = (real)1 - tail, head_rate = slope / head;
     struct FN(response) r;
@@ -98,6 +101,7 @@ SCALAR_FN struct FN(response) FN(symmetric_response)(int link, real eta) {
     r.rest = eta < 0 ? head : tail;
     r.log_rest = eta < 0 ? log_head : log_tail;
     r.b = eta < 0 ? head_rate : tail_rate;
+    r.bend = bend;
     return r;
 }
 
@@ -115,12 +119,13 @@ SCALAR_FN struct FN(response) FN(cloglog_response)(real eta) {
     r.rest = (real)exp(-t);
     r.log_rest = -t;
     r.b = t;
+    r.bend = (real)1 - t;
     r.log_mu = t < (real)1e-30 ? eta : FN(log_complement)(t);
     r.a = t < (real)1e-30 ? (real)1 : r.rest > 0 ? t * r.rest / r.mu : (real)0;
     return r;
 }
 
-/* Links that are powers of mu, or its logarithm: mu = eta^e, a = e / eta. */
+/* Links that are powers of mu, or its logarithm: mu = eta^e, a = e / eta, bend = (e - 1) / eta. */
 SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta, int trial) {
     struct FN(response) r;
     real e;
@@ -129,7 +134,7 @@ SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta,
     case LINK_LOG:
         r.mu = (real)exp(eta);
         r.log_mu = eta;
-        r.a = (real)1;
+        r.a = r.bend = (real)1;
         if (!trial) return r;
         r.rest = -(real)expm1(eta);
         r.log_rest = FN(log_complement)(-eta);
@@ -144,6 +149,7 @@ SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta,
     }
     r.log_mu = e * (real)log(eta);
     r.a = e / eta;
+    r.bend = ((real)1 - (real)1 / e) * r.a; /* as FN(spread_rate) has it, so that canonical links cancel */
     if (!trial) return r;
     r.rest = (real)1 - r.mu;
     r.log_rest = (real)log1p(-r.mu);
@@ -171,11 +177,10 @@ SCALAR_FN real FN(product)(real x, real z) {
     return x == 0 ? (real)0 : x * z;
 }
 
-/* Minus the log-likelihood of the families whose mean is positive. Under a log link the curvature of gamma,
- * Tweedie and negative binomial losses is positive for every y: there it is the loss's own, which Newton's
- * method converges with, and not the expected one. The two agree where y is the mean. */
-SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, struct FN(response) r, real *g,
-                                real *h) {
+/* Minus the log-likelihood of the families whose mean is positive. log_own: *h is to be the loss's own
+ * curvature, under a log link; else it is the expected one. */
+SCALAR_FN real FN(positive_row)(int family, int log_own, real parameter, real y, struct FN(response) r,
+                                real *g, real *h) {
     const real part = y == 0 ? (real)0 : y / r.mu;
     real share, over, x;
     switch (family) {
@@ -185,7 +190,7 @@ SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, st
         return r.mu - FN(product)(y, r.log_mu);
     case FAMILY_GAMMA:
         *g = ((real)1 - part) * r.a;
-        *h = link == LINK_LOG ? part : r.a * r.a;
+        *h = log_own ? part : r.a * r.a;
         return part + r.log_mu;
     case FAMILY_INVERSE_GAUSSIAN:
         *g = ((real)1 - part) * r.a / r.mu;
@@ -196,14 +201,14 @@ SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, st
         over = FN(product)(y, (real)exp(((real)1 - parameter) * r.log_mu));
         *g = (share - over) * r.a;
         *h = share * r.a * r.a;
-        if (link == LINK_LOG) *h = ((real)2 - parameter) * share + (parameter - (real)1) * over;
+        if (log_own) *h = ((real)2 - parameter) * share + (parameter - (real)1) * over;
         return share / ((real)2 - parameter) + over / (parameter - (real)1);
     case FAMILY_NEGATIVE_BINOMIAL: /* alpha mu / (1 + alpha mu) = sigmoid(log(alpha mu)) */
         x = r.log_mu + (real)log(parameter);
         share = FN(sigmoid)(x) / parameter;
         *g = (share - y * FN(sigmoid)(-x)) * r.a;
         *h = share * r.a * r.a;
-        if (link == LINK_LOG) *h = share * FN(sigmoid)(-x) * ((real)1 + parameter * y);
+        if (log_own) *h = share * FN(sigmoid)(-x) * ((real)1 + parameter * y);
         return (y + (real)1 / parameter) * FN(softplus)(x) - FN(product)(y, r.log_mu);
     default: *g = *h = (real)NAN; return (real)NAN;
     }
@@ -274,38 +279,77 @@ SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response
     return lacks < 0 ? (real)0 : (real)lacks; /* NaN stays NaN */
 }
 
-/* Minus the log-likelihood up to terms in y alone, its derivative and the expected curvature in eta: with
- * V(mu) the variance, (mu - y) mu' / V and mu'^2 / V; but see positive_row. */
-SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, real y, real eta, real *g,
-                           real *h) {
+/* V' mu' / V, the derivative of log V in eta; of beta's score, which is no multiple of mu - y, 0. */
+SCALAR_FN real FN(spread_rate)(int family, real parameter, struct FN(response) r) {
+    switch (family) {
+    case FAMILY_POISSON: return r.a;
+    case FAMILY_GAMMA: return (real)2 * r.a;
+    case FAMILY_INVERSE_GAUSSIAN: return (real)3 * r.a;
+    case FAMILY_BINOMIAL: return r.a - r.b;
+    case FAMILY_TWEEDIE: return parameter * r.a;
+    case FAMILY_NEGATIVE_BINOMIAL: return r.a * ((real)1 + FN(sigmoid)(r.log_mu + (real)log(parameter)));
+    default: return (real)0;
+    }
+}
+
+/* Finds whether the expected curvature is the loss's own whatever y, as under a canonical link. */
+SCALAR_FN int FN(is_canonical)(int family, int link) {
+    return family == FAMILY_GAUSSIAN           ? link == LINK_IDENTITY
+           : family == FAMILY_POISSON          ? link == LINK_LOG
+           : family == FAMILY_GAMMA            ? link == LINK_INVERSE
+           : family == FAMILY_INVERSE_GAUSSIAN ? link == LINK_INVERSE_SQUARED
+                                               : family == FAMILY_BINOMIAL && link == LINK_LOGIT;
+}
+
+/* The loss's own curvature, which Newton's method converges with: h + g (bend - V' mu' / V), h the expected
+ * one. Far from a row's best mean it may be negative: a 4096th of h is the least. */
+SCALAR_FN real FN(own_curvature)(int family, real parameter, struct FN(response) r, real g, real h) {
+    const real own = h + g * (r.bend - FN(spread_rate)(family, parameter, r)), least = h / (real)4096;
+    return own > least ? own : least;
+}
+
+/* Minus the log-likelihood up to terms in y alone, and its derivative in eta, with V(mu) the variance
+ * (mu - y) mu' / V. The curvature is the expected one, mu'^2 / V, or the loss's own; of gamma, Tweedie and
+ * negative binomial losses under a log link that is positive for every y, and has a formula without a
+ * difference. */
+SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, int expected, real y, real eta,
+                           real *g, real *h) {
     if (family == FAMILY_GAUSSIAN && link == LINK_IDENTITY) {
         *g = eta - y;
         *h = (real)1;
         return (real)0.5 * (eta - y) * (eta - y);
     }
     const struct FN(response) r = FN(response_at)(link, power, eta, family == FAMILY_BINOMIAL);
+    const int log_own =
+        !expected && link == LINK_LOG &&
+        (family == FAMILY_GAMMA || family == FAMILY_TWEEDIE || family == FAMILY_NEGATIVE_BINOMIAL);
+    real loss;
     *g = *h = (real)0;
     if (!FN(in_range)(family, link, eta, r.mu)) return (real)INFINITY;
     if (family == FAMILY_GAUSSIAN) {
         const real slope = r.mu * r.a;
         *g = (r.mu - y) * slope;
         *h = slope * slope;
-        return (real)0.5 * (r.mu - y) * (r.mu - y);
-    }
-    if (family == FAMILY_BINOMIAL) {
+        loss = (real)0.5 * (r.mu - y) * (r.mu - y);
+    } else if (family == FAMILY_BINOMIAL) {
         *g = FN(product)((real)1 - y, r.b) - FN(product)(y, r.a);
         *h = FN(product)(r.a, r.b);
-        return -FN(product)(y, r.log_mu) - FN(product)((real)1 - y, r.log_rest);
+        loss = -FN(product)(y, r.log_mu) - FN(product)((real)1 - y, r.log_rest);
+    } else if (family == FAMILY_BETA) {
+        loss = FN(beta_row)(parameter, y, r, g, h);
+    } else {
+        loss = FN(positive_row)(family, log_own, parameter, y, r, g, h);
     }
-    if (family == FAMILY_BETA) return FN(beta_row)(parameter, y, r, g, h);
-    return FN(positive_row)(family, link, parameter, y, r, g, h);
+    if (!expected && !log_own && !FN(is_canonical)(family, link))
+        *h = FN(own_curvature)(family, parameter, r, *g, *h);
+    return loss;
 }
 
-/* The loss of one row, its derivative *g and its curvature *h >= 0 with respect to eta; infinite where eta is
- * out of the model's range. */
-SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real power, real y, real eta,
-                            real *g, real *h) {
-    if (kind == LOSS_GLM) return FN(glm_row)(family, link, parameter, power, y, eta, g, h);
+/* The loss of one row, its derivative *g and its curvature *h >= 0 with respect to eta, of a GLM the expected
+ * one if `expected`; infinite where eta is out of the model's range. */
+SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real power, int expected, real y,
+                            real eta, real *g, real *h) {
+    if (kind == LOSS_GLM) return FN(glm_row)(family, link, parameter, power, expected, y, eta, g, h);
     if (kind == LOSS_LOGISTIC) { /* y in [0, 1]; of a row that is as good as certain no term hides another */
         const real size = eta < 0 ? -eta : eta, e = (real)exp(-size);
         const real near = (real)1 / ((real)1 + e), tail = e * near, up = (real)1 - y;

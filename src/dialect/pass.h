@@ -4,7 +4,7 @@
  *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
  *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
  *   MAP   the row map of a fused pass (enum ki_row_map), where it does more than multiply by v;
- *         LOSS FAMILY LINK its loss
+ *         LOSS FAMILY LINK its loss, EXPECTED its curvature
  * Rows beyond the last and columns beyond n or k count as zeros. v, z and (SQUARES) y are null where they are
  * not given: a test that goes the same way in every thread costs nothing, a variant of its own costs a build.
  *
@@ -23,6 +23,9 @@
 #define TRANSPOSED (KIND == 2)
 #define SQUARES (KIND == 3)
 #define NV (BS / VS)
+#ifndef EXPECTED
+#define EXPECTED 0
+#endif
 
 /* Numbers in a record, and what comes before those of the columns' sums. */
 #if defined(MAP) && MAP == 0
@@ -145,7 +148,7 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
     softmax_curve_row(p, K, curve);
 #elif MAP == 2
     real g, h;
-    loss = loss_row(LOSS, FAMILY, LINK, parameter, power, o->target, p[0] + o->offset, &g, &h);
+    loss = loss_row(LOSS, FAMILY, LINK, parameter, power, EXPECTED, o->target, p[0] + o->offset, &g, &h);
     if (curvature && writer) curvature[row] = s == REAL(0.0) ? REAL(0.0) : s * h;
     p[0] = g;
 #elif MAP == 3

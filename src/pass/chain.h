@@ -39,6 +39,7 @@ struct ki_chain {
     kiln_loss loss;           /* all maps but SCALE */
     const kiln_matrix *shift; /* 1 x k, added to X y; NULL = zeros */
     kiln_matrix *curvature;   /* LOSS m x 1, SOFTMAX_LOSS and FOLD_LOSSES m x k; may be NULL */
+    bool expected;            /* LOSS of a GLM: curvature receives the expected one */
     kiln_matrix
         *sums; /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
     kiln_matrix

@@ -21,8 +21,9 @@ void ki_map_defines(char *text, const struct ki_chain *chain) {
     *text = '\0';
     if (!ki_chain_maps(chain)) return;
     if (chain->map == KI_ROW_LOSS)
-        snprintf(text, KI_MAP_DEFINES, " -DMAP=%d -DLOSS=%d -DFAMILY=%d -DLINK=%d", (int)chain->map,
-                 (int)loss->kind, glm ? (int)loss->family : 0, glm ? (int)loss->link : 0);
+        snprintf(text, KI_MAP_DEFINES, " -DMAP=%d -DLOSS=%d -DFAMILY=%d -DLINK=%d%s", (int)chain->map,
+                 (int)loss->kind, glm ? (int)loss->family : 0, glm ? (int)loss->link : 0,
+                 chain->expected ? " -DEXPECTED=1" : "");
     else
         snprintf(text, KI_MAP_DEFINES, " -DMAP=%d", (int)chain->map);
 }

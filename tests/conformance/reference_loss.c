@@ -26,34 +26,37 @@ static struct terms terms(long double f, long double size) {
 
 /* ------------------------------------------------------------------------- generalised linear models */
 
-/* mu, its distance from 1 (exact also where mu is nearly 1), and d mu / d eta. */
+/* mu, its distance from 1 (exact also where mu is nearly 1), d mu / d eta, and the second derivative over
+ * the first. */
 struct mean {
-    long double mu, rest, slope;
+    long double mu, rest, slope, bend;
 };
 
 static struct mean mean_at(int link, long double power, long double eta) {
     const long double pi = 3.141592653589793238462643383279502884L, r = sqrtl(0.5L);
     switch ((kiln_link)link) {
-    case KILN_LINK_LOG: return (struct mean){expl(eta), -expm1l(eta), expl(eta)};
-    case KILN_LINK_INVERSE: return (struct mean){1 / eta, 1 - 1 / eta, -1 / (eta * eta)};
+    case KILN_LINK_LOG: return (struct mean){expl(eta), -expm1l(eta), expl(eta), 1};
+    case KILN_LINK_INVERSE: return (struct mean){1 / eta, 1 - 1 / eta, -1 / (eta * eta), -2 / eta};
     case KILN_LINK_INVERSE_SQUARED:
-        return (struct mean){1 / sqrtl(eta), 1 - 1 / sqrtl(eta), -0.5L / (eta * sqrtl(eta))};
-    case KILN_LINK_SQRT: return (struct mean){eta * eta, 1 - eta * eta, 2 * eta};
+        return (struct mean){1 / sqrtl(eta), 1 - 1 / sqrtl(eta), -0.5L / (eta * sqrtl(eta)), -1.5L / eta};
+    case KILN_LINK_SQRT: return (struct mean){eta * eta, 1 - eta * eta, 2 * eta, 1 / eta};
     case KILN_LINK_LOGIT: {
         const long double mu = 1 / (1 + expl(-eta)), rest = 1 / (1 + expl(eta));
-        return (struct mean){mu, rest, mu * rest};
+        return (struct mean){mu, rest, mu * rest, rest - mu};
     }
     case KILN_LINK_PROBIT:
-        return (struct mean){erfcl(-eta * r) / 2, erfcl(eta * r) / 2, expl(-eta * eta / 2) / sqrtl(2 * pi)};
+        return (struct mean){erfcl(-eta * r) / 2, erfcl(eta * r) / 2, expl(-eta * eta / 2) / sqrtl(2 * pi),
+                             -eta};
     case KILN_LINK_CLOGLOG:
-        return (struct mean){-expm1l(-expl(eta)), expl(-expl(eta)), expl(eta - expl(eta))};
+        return (struct mean){-expm1l(-expl(eta)), expl(-expl(eta)), expl(eta - expl(eta)), 1 - expl(eta)};
     case KILN_LINK_CAUCHIT:
-        return (struct mean){atan2l(1, -eta) / pi, atan2l(1, eta) / pi, 1 / (pi * (1 + eta * eta))};
+        return (struct mean){atan2l(1, -eta) / pi, atan2l(1, eta) / pi, 1 / (pi * (1 + eta * eta)),
+                             -2 * eta / (1 + eta * eta)};
     case KILN_LINK_POWER: {
         const long double mu = powl(eta, 1 / power);
-        return (struct mean){mu, 1 - mu, mu / (power * eta)};
+        return (struct mean){mu, 1 - mu, mu / (power * eta), (1 / power - 1) / eta};
     }
-    default: return (struct mean){eta, 1 - eta, 1};
+    default: return (struct mean){eta, 1 - eta, 1, 0};
     }
 }
 
@@ -98,10 +101,10 @@ static struct mean beta_best(const struct host_loss *l, long double y) {
     long double low = -200, high = 200;
     for (int i = 0; i < 100; i++) {
         const long double at = (low + high) / 2;
-        const struct mean m = {1 / (1 + expl(-at)), 1 / (1 + expl(at)), 0};
+        const struct mean m = {.mu = 1 / (1 + expl(-at)), .rest = 1 / (1 + expl(at))};
         *(beta_slope(l, y, m).f > 0 ? &high : &low) = at;
     }
-    return (struct mean){1 / (1 + expl(-low)), 1 / (1 + expl(low)), 0};
+    return (struct mean){.mu = 1 / (1 + expl(-low)), .rest = 1 / (1 + expl(low))};
 }
 
 static struct terms minus_log_likelihood(const struct host_loss *l, long double y, struct mean m) {
@@ -134,16 +137,26 @@ static long double variance(const struct host_loss *l, struct mean m) {
     }
 }
 
-/* The loss's own where it is positive for every y, which is under a log link, else the expected one. */
-static long double curvature(const struct host_loss *l, long double y, struct mean m) {
-    const long double mu = m.mu, a = l->parameter, once = 1 + a * mu;
-    if (l->link == KILN_LINK_LOG) switch ((kiln_family)l->family) {
-        case KILN_GAMMA: return y / mu;
-        case KILN_TWEEDIE: return (2 - a) * powl(mu, 2 - a) + (a - 1) * y * powl(mu, 1 - a);
-        case KILN_NEGATIVE_BINOMIAL: return mu * (1 + a * y) / (once * once);
-        default: break;
-        }
-    return m.slope * m.slope / variance(l, m);
+/* V'(mu) / V(mu). */
+static long double spread_rate(const struct host_loss *l, struct mean m) {
+    switch ((kiln_family)l->family) {
+    case KILN_POISSON: return 1 / m.mu;
+    case KILN_GAMMA: return 2 / m.mu;
+    case KILN_INVERSE_GAUSSIAN: return 3 / m.mu;
+    case KILN_BINOMIAL: return 1 / m.mu - 1 / m.rest;
+    case KILN_TWEEDIE: return l->parameter / m.mu;
+    case KILN_NEGATIVE_BINOMIAL: return (1 + 2 * l->parameter * m.mu) / variance(l, m);
+    default: return 0;
+    }
+}
+
+/* The second derivative, expected + g (mu'' / mu' - V' mu' / V) but where the mean's slope has the score of
+ * beta, or a 4096th of the expected one; size: of the terms that a formula may add up. */
+static struct terms curvature(const struct host_loss *l, struct mean m, struct terms g,
+                              long double expected) {
+    const long double rate = l->family == KILN_BETA ? 0 : spread_rate(l, m) * m.slope,
+                      own = expected + g.f * (m.bend - rate);
+    return terms(fmaxl(own, expected / 4096), expected + g.size * (fabsl(m.bend) + fabsl(rate)));
 }
 
 static struct row_loss glm_at(const struct host_loss *l, long double y, long double eta) {
@@ -151,12 +164,12 @@ static struct row_loss glm_at(const struct host_loss *l, long double y, long dou
     if (l->family == KILN_BETA) {
         const long double p = l->parameter, steep = p * m.slope,
                           h = steep * steep * (trigammal(p * m.mu) + trigammal(p * m.rest));
-        const struct terms slope = beta_slope(l, y, m);
-        return (struct row_loss){beta_loss(l, y, m), terms(steep * slope.f, steep * slope.size), terms(h, h)};
+        const struct terms slope = beta_slope(l, y, m), g = terms(steep * slope.f, steep * slope.size);
+        return (struct row_loss){beta_loss(l, y, m), g, curvature(l, m, g, h)};
     }
-    const long double slope = m.slope / variance(l, m), h = curvature(l, y, m);
-    return (struct row_loss){minus_log_likelihood(l, y, m),
-                             terms((m.mu - y) * slope, (fabsl(m.mu) + fabsl(y)) * slope), terms(h, h)};
+    const long double slope = m.slope / variance(l, m);
+    const struct terms g = terms((m.mu - y) * slope, (fabsl(m.mu) + fabsl(y)) * slope);
+    return (struct row_loss){minus_log_likelihood(l, y, m), g, curvature(l, m, g, m.slope * slope)};
 }
 
 /* ------------------------------------------------------------------------------------ other losses */
@@ -416,7 +429,8 @@ static struct terms constant(const struct host_loss *l, long double y, long doub
 
 /* The saturated log-likelihood is the one at mu = y. */
 static struct terms deviance(const struct host_loss *l, long double y, struct mean m) {
-    const struct mean saturated = l->family == KILN_BETA ? beta_best(l, y) : (struct mean){y, 1 - y, 0};
+    const struct mean saturated =
+        l->family == KILN_BETA ? beta_best(l, y) : (struct mean){.mu = y, .rest = 1 - y};
     const struct terms at = minus_log_likelihood(l, y, m);
     struct terms best = minus_log_likelihood(l, y, saturated);
     if (l->family == KILN_TWEEDIE && y == 0) best = terms(0, 0);

@@ -82,7 +82,7 @@ kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_
     const double one = 1;
     double constant = 0;
     struct ki_arena own = {0};
-    kiln_loss at_mean = *loss;
+    kiln_loss of_eta = *loss;
     kiln_matrix *Eta = ki_arena_rows(&own, X, 1), *M = ki_arena_rows(&own, X, 1),
                 *D = ki_arena_rows(&own, X, 3), *unit = ki_arena_fill(&own, ki_arena_model(&own, X, 1, 1), 1),
                 *g = ki_arena_model(&own, X, 1, 1);
@@ -98,12 +98,8 @@ kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_
     TRY(kiln_multiply(Eta, 1, KILN_PLAIN, X, W, 1, Eta));
     TRY(kiln_loss_deviance(D, loss, Eta));
     TRY(kiln_loss_mean(M, loss, Eta));
-    /* eta itself is the only column here, of coefficient 1; where y is the mean, a curvature is the
-     * expected */
-    at_mean.offset = NULL;
-    TRY(kiln_loss_gradient(&rows->loss, g, NULL, NULL, &at_mean, Eta, unit, NULL));
-    at_mean.y = M;
-    TRY(kiln_loss_gradient(&constant, g, NULL, rows->C, &at_mean, Eta, unit, NULL));
+    of_eta.offset = NULL; /* eta itself is the only column here, of coefficient 1 */
+    TRY(ki_loss_expected(&rows->loss, g, rows->C, &of_eta, Eta, unit, NULL));
     TRY(ki_vector_get(rows->y, loss->y));
     TRY(ki_vector_get(rows->mean, M));
     TRY(ki_vector_get(rows->curvature, rows->C));
@@ -177,7 +173,7 @@ static kiln_status measure_slopes(double *slope, kiln_loss link, const kiln_matr
     TRY(kiln_loss_mean(M, &link, Eta));
     link.family = KILN_GAUSSIAN;
     link.y = M;
-    TRY(kiln_loss_gradient(&value, g, NULL, C, &link, Eta, unit, NULL));
+    TRY(ki_loss_expected(&value, g, C, &link, Eta, unit, NULL));
     TRY(ki_vector_get(slope, C));
     for (int64_t i = 0; i < m; i++) slope[i] = sqrt(slope[i]);
 done:

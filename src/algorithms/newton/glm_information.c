@@ -7,28 +7,15 @@
 #include "ops/linear/families.h"
 #include "ops/linear/gram.h"
 
-/* Returns whether C holds the loss's own curvature (dialect/losses.h). */
-static bool takes_own_curvature(const kiln_loss *loss) {
-    return ki_family_find(loss->family)->own_curvature && ki_link_of(loss) == KILN_LINK_LOG;
-}
-
-/* C, the expected curvature at the result, in place of the loss's own: they are the same if y is the mean. */
+/* C, the expected curvature at the result, in place of the loss's own. */
 static kiln_status expect_curvature(struct ki_glm *glm) {
     kiln_status status;
-    const kiln_matrix *X = glm->X;
-    const double one = 1;
-    double b, value;
+    double value;
     struct ki_arena arena = {0};
-    kiln_matrix *M = ki_arena_rows(&arena, X, 1), *g = ki_arena_model(&arena, X, kiln_matrix_cols(X), 1);
-    kiln_loss loss = glm->loss;
+    kiln_matrix *g = ki_arena_model(&arena, glm->X, kiln_matrix_cols(glm->X), 1);
     TRY(arena.status);
-    TRY(ki_vector_get(&b, glm->newton.b));
-    TRY(kiln_combine(M, &b, glm->ones, &one, loss.offset));
-    TRY(kiln_multiply(M, 1, KILN_PLAIN, X, glm->newton.W, 1, M));
-    TRY(kiln_loss_mean(M, &loss, M));
-    loss.y = M;
-    TRY(kiln_loss_gradient(&value, g, NULL, glm->newton.C, &loss, X, glm->newton.W, glm->newton.b));
-    glm->newton.run.report.passes += 2;
+    TRY(ki_loss_expected(&value, g, glm->newton.C, &glm->loss, glm->X, glm->newton.W, glm->newton.b));
+    glm->newton.run.report.passes++;
 done:
     return ki_arena_free(&arena, status);
 }
@@ -77,7 +64,7 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
                                 .data = kiln_matrix_type(glm->X),
                                 .run = &newton->run,
                                 .wanted = errors};
-    if (takes_own_curvature(&glm->loss)) TRY(expect_curvature(glm));
+    if (ki_family_find(glm->loss.family)->canonical != ki_link_of(&glm->loss)) TRY(expect_curvature(glm));
     if (errors) TRY(ki_information_widen(&of.X, &arena, glm->X, NULL));
     if (errors) TRY(ki_information_widen(&of.C, &arena, newton->C, of.X));
     TRY(ki_information_measure(&of, &arena));

@@ -13,9 +13,8 @@
 #include "derived/select.h"
 
 /* WORN: inner iterations of a step after which the preconditioner is worth a pass. HALVES: of a step near the
- * solution, where a generalised linear model's expected curvature may be a part of the loss's own: of a beta
- * family with targets of 1e-12 a sixteenth. ROOM: how many times the last accepted length a step may have
- * after it had to be shortened. */
+ * solution with l1, whose model may have taken a part of the loss's curvature alone. ROOM: how many times the
+ * last accepted length a step may have after it had to be shortened. */
 enum { SHORTENINGS = 40, WORN = 4, HALVES = 6, ROOM = 1000 };
 
 static double newton_relative(const struct ki_newton_work *work) {
@@ -86,8 +85,7 @@ static kiln_status newton_advance(struct ki_newton_work *work, struct ki_newton_
         if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
         *finite = isfinite(actual) && (!*moved || isfinite(norm));
         *moved = *moved && *finite && (resolved || norm < work->norm);
-        const bool partly = work->l1 || work->problem.kind == KILN_LOSS_GLM;
-        if (!*moved && !resolved && *finite && (!partly || i >= HALVES)) break;
+        if (!*moved && !resolved && *finite && (!work->l1 || i >= HALVES)) break;
         if (!*moved) t = newton_shortened(t, slope, *finite ? actual : -INFINITY);
     }
     if (*moved || t == 1) work->looked = false;

@@ -42,9 +42,9 @@ struct ki_verify_slope {
  * with slopes of 0. HINGE: y is 1 or -1. */
 struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                                       const long double *eta, int64_t k);
-/* A glm's mean, 1 - the mean, the mean's slope, and the logarithms of the first two. */
+/* A glm's mean mu, 1 - mu, the slope mu', the logarithms of the first two, and mu'' / mu'. */
 struct ki_response {
-    long double mu, nu, slope, log_mu, log_nu;
+    long double mu, nu, slope, log_mu, log_nu, bend;
 };
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta);
 /* A family's loss at a mean, its variance, and the slope there of a link's loss. */

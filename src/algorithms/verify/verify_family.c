@@ -125,17 +125,34 @@ long double ki_verify_variance(const kiln_loss *loss, const struct ki_response *
     }
 }
 
-/* The loss's second derivative where Newton's method goes by that: under a log link, of families for which
- * it is positive. */
-static long double own_curvature(const kiln_loss *loss, double y, long double mu, long double expected) {
-    const long double p = loss->parameter;
-    if (ki_link_of(loss) != KILN_LINK_LOG) return expected;
+/* V' mu' / V. */
+static long double spread_rate(const kiln_loss *loss, const struct ki_response *at) {
+    const long double rate = at->slope / at->mu, p = loss->parameter;
     switch (loss->family) {
-    case KILN_GAMMA: return y / mu;
-    case KILN_TWEEDIE: return (2 - p) * powl(mu, 2 - p) + (y == 0 ? 0 : (p - 1) * y * powl(mu, 1 - p));
-    case KILN_NEGATIVE_BINOMIAL: return mu * (1 + p * y) / ((1 + p * mu) * (1 + p * mu));
-    default: return expected;
+    case KILN_POISSON: return rate;
+    case KILN_GAMMA: return 2 * rate;
+    case KILN_INVERSE_GAUSSIAN: return 3 * rate;
+    case KILN_BINOMIAL: return rate - at->slope / at->nu;
+    case KILN_TWEEDIE: return p * rate;
+    case KILN_NEGATIVE_BINOMIAL: return rate * (1 + 2 * p * at->mu) / (1 + p * at->mu);
+    default: return 0; /* beta's score is no multiple of mu - y */
     }
+}
+
+/* The loss's second derivative, but a 4096th of the expected one at least: where the loss bends down Newton's
+ * method goes by that. Of gamma, Tweedie and negative binomial losses under a log link no digits are lost. */
+static long double own_curvature(const kiln_loss *loss, double y, const struct ki_response *at,
+                                 const struct ki_verify_slope *slope) {
+    const long double p = loss->parameter, mu = at->mu;
+    const kiln_link link = ki_link_of(loss);
+    if (link == ki_family_find(loss->family)->canonical) return slope->expected;
+    if (link == KILN_LINK_LOG) switch (loss->family) {
+        case KILN_GAMMA: return y / mu;
+        case KILN_TWEEDIE: return (2 - p) * powl(mu, 2 - p) + (y == 0 ? 0 : (p - 1) * y * powl(mu, 1 - p));
+        case KILN_NEGATIVE_BINOMIAL: return mu * (1 + p * y) / ((1 + p * mu) * (1 + p * mu));
+        default: break;
+        }
+    return fmaxl(slope->expected + slope->value * (at->bend - spread_rate(loss, at)), slope->expected / 4096);
 }
 
 void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
@@ -156,7 +173,7 @@ void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, doubl
         slope->size = steep * (fmaxl(fabsl(up), 1) + fmaxl(fabsl(down), 1) + fabsl(won) + fabsl(lost) +
                                p * at->mu * of_mu + p * at->nu * of_nu);
         slope->expected = steep * steep * (of_mu + of_nu);
-        slope->curvature = slope->expected;
+        slope->curvature = own_curvature(loss, y, at, slope);
         return;
     }
     const long double steep = at->slope / ki_verify_variance(loss, at);
@@ -167,7 +184,7 @@ void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, doubl
         slope->size = ((1 - y) / at->nu * (1 + rest_blur(loss, at)) + y / at->mu) * fabsl(at->slope);
     }
     slope->expected = at->slope * steep;
-    slope->curvature = own_curvature(loss, y, at->mu, slope->expected);
+    slope->curvature = own_curvature(loss, y, at, slope);
 }
 
 /* y log(y / mu), 0 where y is. */

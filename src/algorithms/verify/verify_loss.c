@@ -28,32 +28,36 @@ static long double softplus(long double x) {
 }
 
 /* With the logarithms of the mean and of 1 - the mean: near 1 they are in the digits of the other one. */
-static struct ki_response response(long double mu, long double nu, long double slope) {
-    return (struct ki_response){mu, nu, slope, fabsl(nu) < 0.5L ? log1pl(-nu) : logl(mu),
-                                fabsl(mu) < 0.5L ? log1pl(-mu) : logl(nu)};
+static struct ki_response response(long double mu, long double nu, long double slope, long double bend) {
+    return (struct ki_response){
+        mu,  nu, slope, fabsl(nu) < 0.5L ? log1pl(-nu) : logl(mu), fabsl(mu) < 0.5L ? log1pl(-mu) : logl(nu),
+        bend};
 }
 
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta) {
     const long double p = loss->link_power, root = sqrtl(2);
     switch (ki_link_of(loss)) {
-    case KILN_LINK_LOG: return response(expl(eta), -expm1l(eta), expl(eta));
-    case KILN_LINK_INVERSE: return response(1 / eta, 1 - 1 / eta, -1 / (eta * eta));
+    case KILN_LINK_LOG: return response(expl(eta), -expm1l(eta), expl(eta), 1);
+    case KILN_LINK_INVERSE: return response(1 / eta, 1 - 1 / eta, -1 / (eta * eta), -2 / eta);
     case KILN_LINK_INVERSE_SQUARED:
-        return response(1 / sqrtl(eta), 1 - 1 / sqrtl(eta), -0.5L / (eta * sqrtl(eta)));
-    case KILN_LINK_SQRT: return response(eta * eta, 1 - eta * eta, 2 * eta);
+        return response(1 / sqrtl(eta), 1 - 1 / sqrtl(eta), -0.5L / (eta * sqrtl(eta)), -1.5L / eta);
+    case KILN_LINK_SQRT: return response(eta * eta, 1 - eta * eta, 2 * eta, 1 / eta);
     case KILN_LINK_LOGIT: {
         const long double mu = 1 / (1 + expl(-eta)), nu = 1 / (1 + expl(eta));
-        return (struct ki_response){mu, nu, mu * nu, -softplus(-eta), -softplus(eta)};
+        return (struct ki_response){mu, nu, mu * nu, -softplus(-eta), -softplus(eta), nu - mu};
     }
     case KILN_LINK_PROBIT:
-        return response(erfcl(-eta / root) / 2, erfcl(eta / root) / 2, expl(-eta * eta / 2) / sqrtl(2 * pi));
-    case KILN_LINK_CLOGLOG: return response(-expm1l(-expl(eta)), expl(-expl(eta)), expl(eta - expl(eta)));
+        return response(erfcl(-eta / root) / 2, erfcl(eta / root) / 2, expl(-eta * eta / 2) / sqrtl(2 * pi),
+                        -eta);
+    case KILN_LINK_CLOGLOG:
+        return response(-expm1l(-expl(eta)), expl(-expl(eta)), expl(eta - expl(eta)), 1 - expl(eta));
     case KILN_LINK_CAUCHIT: {
         const long double mu = atan2l(1, -eta) / pi, nu = atan2l(1, eta) / pi;
-        return response(mu, nu, 1 / (pi * (1 + eta * eta)));
+        return response(mu, nu, 1 / (pi * (1 + eta * eta)), -2 * eta / (1 + eta * eta));
     }
-    case KILN_LINK_POWER: return response(powl(eta, 1 / p), 1 - powl(eta, 1 / p), powl(eta, 1 / p - 1) / p);
-    default: return response(eta, 1 - eta, 1);
+    case KILN_LINK_POWER:
+        return response(powl(eta, 1 / p), 1 - powl(eta, 1 / p), powl(eta, 1 / p - 1) / p, (1 / p - 1) / eta);
+    default: return response(eta, 1 - eta, 1, 0);
     }
 }
 

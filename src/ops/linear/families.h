@@ -23,8 +23,7 @@ struct ki_family {
     /* The links, as a sum of 1 << link, under which the loss is not convex in eta, and may go level far
      * beyond a row's best mean. */
     uint32_t bends_down;
-    /* Under a log link the loss's own curvature is positive for every y, and in place of the expected one. */
-    bool own_curvature;
+    kiln_link canonical; /* under which the expected curvature is the loss's own; 0: there is none */
     /* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is
      * one, counted as a parameter and put at deviance / weight. NULL: the density has no closed form. */
     double (*akaike)(const struct ki_likelihood *at);
@@ -55,6 +54,10 @@ kiln_status ki_family_check(const char *call, const kiln_loss *loss);
 /* *resolved = the loss with its default link filled in, so that no body sees KILN_LINK_DEFAULT. ERR_ARGUMENT
  * for a kind, family, link or parameter that there is not. */
 kiln_status ki_loss_resolve(const char *call, kiln_loss *resolved, const kiln_loss *loss);
+
+/* kiln_loss_gradient, but C = s .* the expected curvature of a glm. */
+kiln_status ki_loss_expected(double *value, kiln_matrix *G, kiln_matrix *C, const kiln_loss *loss,
+                             const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b);
 
 /* A function of each row of Eta: kiln_loss_mean, or kiln_loss_deviance if `deviance`. The loss is
  * resolved. */

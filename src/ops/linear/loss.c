@@ -41,9 +41,9 @@ done:
     return status;
 }
 
-kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, kiln_matrix *C,
-                               const kiln_loss *loss, const kiln_matrix *X, const kiln_matrix *W,
-                               const kiln_matrix *b) {
+static kiln_status loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, kiln_matrix *C,
+                                 const kiln_loss *loss, const kiln_matrix *X, const kiln_matrix *W,
+                                 const kiln_matrix *b, bool expected) {
     static const char call[] = "kiln_loss_gradient";
     kiln_status status;
     if (!value || !G || !loss || !X || !W)
@@ -71,10 +71,22 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
                                         .loss = *loss,
                                         .shift = b,
                                         .curvature = C,
+                                        .expected = expected,
                                         .sums = gb,
                                         .value = value}));
 done:
     return status;
+}
+
+kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, kiln_matrix *C,
+                               const kiln_loss *loss, const kiln_matrix *X, const kiln_matrix *W,
+                               const kiln_matrix *b) {
+    return loss_gradient(value, G, gb, C, loss, X, W, b, false);
+}
+
+kiln_status ki_loss_expected(double *value, kiln_matrix *G, kiln_matrix *C, const kiln_loss *loss,
+                             const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b) {
+    return loss_gradient(value, G, NULL, C, loss, X, W, b, true);
 }
 
 kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *loss, const kiln_matrix *C,

@@ -86,7 +86,8 @@ static void FN(loss_block)(const struct ki_chain *chain, struct FN(tally) * tall
     real value[FN(BLOCK_ROWS)], curve[FN(BLOCK_ROWS)];
     for (int64_t i = 0; offset && i < count; i++) q[i] += offset[i];
     for (int64_t i = count; i % LANES != 0; i++) q[i] = 0;
-    FN(block_losses)(loss, &(struct FN(losses)){q, value, curve, VALUES(loss->y) + row, count});
+    FN(block_losses)
+    (loss, &(struct FN(losses)){q, value, curve, VALUES(loss->y) + row, count, chain->expected});
     for (int64_t i = 0; s && i < count; i++) {
         value[i] = FN(weighted)(s[i], value[i]);
         curve[i] = FN(weighted)(s[i], curve[i]);
@@ -110,7 +111,7 @@ static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally)
         const real shift = chain->shift ? VALUES(chain->shift)[c] : 0;
         for (int64_t i = 0; i < count; i++) eta[i] = q[i * k + c] + shift;
         for (int64_t i = count; i % LANES != 0; i++) eta[i] = 0;
-        FN(block_losses)(loss, &(struct FN(losses)){eta, value, curve, VALUES(loss->y) + row, count});
+        FN(block_losses)(loss, &(struct FN(losses)){eta, value, curve, VALUES(loss->y) + row, count, 0});
         for (int64_t i = 0; i < count; i += LANES) {
             const FN(vreal) weight = s ? FN(load_some)(s + i, count - i) : none + 1;
             const FN(vmask) counts =

@@ -7,6 +7,7 @@ struct FN(losses) {
     real *eta, *value, *curve;
     const real *y; /* of the block's first row */
     int64_t count;
+    int expected; /* the curvature */
 };
 
 /* log(1 + e^eta) - y eta, from e = e^-|eta|: log(1 + e) + |eta| (1 - y), or y in its place where eta < 0. */
@@ -85,9 +86,9 @@ static void FN(negative_binomial_losses)(const struct FN(losses) * rows, real al
 
 ALWAYS_INLINE void FN(each_loss)(int kind, const kiln_loss *loss, const struct FN(losses) * rows) {
     for (int64_t i = 0; i < rows->count; i++)
-        rows->value[i] =
-            FN(loss_row)(kind, (int)loss->family, (int)loss->link, (real)loss->parameter,
-                         (real)loss->link_power, rows->y[i], rows->eta[i], &rows->eta[i], &rows->curve[i]);
+        rows->value[i] = FN(loss_row)(kind, (int)loss->family, (int)loss->link, (real)loss->parameter,
+                                      (real)loss->link_power, rows->expected, rows->y[i], rows->eta[i],
+                                      &rows->eta[i], &rows->curve[i]);
 }
 
 static void FN(block_losses)(const kiln_loss *loss, const struct FN(losses) * rows) {
@@ -101,6 +102,8 @@ static void FN(block_losses)(const kiln_loss *loss, const struct FN(losses) * ro
             FN(logistic_losses)(rows);
         else if (loss->family == KILN_POISSON && loss->link == KILN_LINK_LOG)
             FN(poisson_losses)(rows);
+        else if (rows->expected)
+            FN(each_loss)(KILN_LOSS_GLM, loss, rows);
         else if (loss->family == KILN_GAMMA && loss->link == KILN_LINK_LOG)
             FN(gamma_losses)(rows);
         else if (loss->family == KILN_TWEEDIE && loss->link == KILN_LINK_LOG)
