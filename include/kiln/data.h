@@ -89,7 +89,9 @@ typedef struct kiln_read_options {
     /* X stays in its file, which must not change meanwhile, and each pass over X reads it from there: X need
      * not fit into memory (its row starts must, if sparse). For an uncompressed .npy of the wanted type by
      * rows, and an .npz with a CSR matrix that was stored, not deflated, columns of 32 bits ascending in each
-     * row. A device with room enough for X takes it in. On the CPU only mmchain, multiply, the losses, gram
+     * row. X of CSV, LIBSVM and .npy of other types, compressed or not, and of several of them, goes to a
+     * temporary file in the folder that TMPDIR names, else in /var/tmp, and is read from there: what belongs
+     * to the rows beside it is in memory, and the files are read in windows, CSV two or three times. A device with room enough for X takes it in. On the CPU only mmchain, multiply, the losses, gram
      * and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
     int map;
     const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */

@@ -49,7 +49,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
          numeric: Any = None, missing: str | None = None, missing_words: str | None = None,
          reference: Any = None, columns: Any = None, format: str | None = None,
          part: tuple[int, int] | None = None, parts: bool = False, source: str | int | None = None,
-         weight: str | int | None = None, device: str | Device | None = None) -> Data:
+         weight: str | int | None = None, device: str | Device | None = None, mapped: bool = False) -> Data:
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, Parquet and
     Feather or Arrow files through pyarrow, into arrays; and tables in memory.
 
@@ -76,6 +76,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     process's share of the files, one after the other, of those that kiln.distributed.join() has brought
     together; of fewer Parquet or Feather files than processes its part of the rows. Means and levels of text
     are those of the share. device: X is a kiln.Matrix on that device.
+    mapped: X is a kiln.Matrix that stays in its file, or lies in a temporary one where it cannot, as of CSV and
+    LIBSVM, so that it need not fit into memory; y, weights, offset and groups are arrays.
 
     source, weight: with one of them a file is a list of links, or of ratings with format="ratings". The
     column with the node that a link comes from, or the user, is source, that with the node it leads to, or
@@ -111,11 +113,14 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
         trained = open_model(model)
         options.model = trained
     where = open_device("cpu" if device is None else device)
+    options.map = mapped
     if parts:
         path, part = _share(path, format, part)
     data, path = _read(path, where, options, format, wanted, part)
-    X = Matrix.within(lib.kiln_data_X(data), where, data) if device is not None else host_copy(
+    X = Matrix.within(lib.kiln_data_X(data), where, data) if mapped or device is not None else host_copy(
         lib.kiln_data_X(data), where, data)
+    if mapped:
+        X._file = path
     y = host_copy(lib.kiln_data_y(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j))
              for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None

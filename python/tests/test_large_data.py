@@ -127,3 +127,28 @@ def test_a_strict_gpu_holds_what_it_may(tmp_path):
     device = kiln.Device("opencl", memory=POINTS.nbytes // 4, strict=True)
     kiln.Ridge().fit(kiln.matrix(tmp_path / "X.npy", device), HOME.astype(float))
     assert device.statistics()["panels"] > 1
+
+
+def test_text_and_bytes_go_to_a_temporary_file(tmp_path):
+    names, pixels = np.array(["plain", "late"])[(np.arange(5000) > 4800).astype(int)], rng.integers(
+        0, 256, (5000, 60), np.uint8)
+    rows = [",".join([name, *map(repr, point), str(home)]) for name, point, home in zip(names, POINTS.tolist(),
+                                                                                      HOME)]
+    header = ",".join(["name", *(f"x{j}" for j in range(60)), "y"])
+    (tmp_path / "X.csv").write_text("\n".join([header, *rows]) + "\n")
+    device = kiln.Device("cpu", memory=POINTS.nbytes // 2)
+    here, there = kiln.read(tmp_path / "X.csv", target="y"), kiln.read(tmp_path / "X.csv", target="y",
+                                                                      device=device, mapped=True)
+    assert there.feature_names == here.feature_names and np.array_equal(there.y, here.y)
+    assert there.X.mapped and (there.X.numpy() != here.X).nnz == 0
+    np.testing.assert_allclose(kiln.Ridge().fit(there.X, there.y).coef_, kiln.Ridge().fit(here.X, here.y).coef_,
+                               rtol=0, atol=1e-9)
+    np.save(tmp_path / "pixels.npy", pixels)
+    budget = pixels.nbytes * 4 // 10
+    device = kiln.Device("cpu", memory=budget)
+    X = kiln.matrix(tmp_path / "pixels.npy", device, dtype=np.float32)
+    assert np.array_equal(X.numpy(), pixels.astype(np.float32))
+    want = kiln.KMeans(3, random_state=3, device="cpu").fit(pixels.astype(np.float32))
+    got = kiln.KMeans(3, random_state=3).fit(X)
+    assert np.array_equal(got.labels_, want.labels_)
+    assert device.statistics()["memory_peak"] <= budget

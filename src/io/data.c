@@ -13,9 +13,9 @@
 #include "io/collapsed.h"
 #include "io/detect.h"
 #include "io/formats.h"
+#include "io/in_file.h"
 #include "io/labels.h"
 #include "io/numbered.h"
-#include "io/numpy/map.h"
 #include "io/table/append.h"
 #include "io/targets.h"
 #include "io/vocabulary.h"
@@ -114,11 +114,6 @@ done:
 kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                           const kiln_read_options *options) {
     kiln_status status = KILN_OK;
-    if (options->map && options->more_count > 0) {
-        ki_fail(KILN_ERR_UNSUPPORTED, "of several files none can stay on disk (kiln_read_options.map)");
-        return ki_hint("join them into one");
-    }
-    if (options->map) return ki_map_table(table, format, bytes, path, options);
     TRY(read_one(table, format, bytes, path, options));
     TRY(read_more(table, *format, bytes, options));
 done:
@@ -140,8 +135,7 @@ done:
     return status;
 }
 
-/* Rows of the model's weights, or of the factors of its columns; 0 if it has neither. */
-static int64_t model_columns(const kiln_model *model) {
+int64_t ki_model_columns(const kiln_model *model) {
     const char *name;
     int64_t rows = 0, cols;
     kiln_type type;
@@ -158,10 +152,16 @@ static kiln_status fit_columns(struct ki_table *table, const char *path, const k
         return ki_fail(KILN_ERR_DATA, "the data have %lld dense columns, at least %lld were asked for",
                        (long long)table->cols, (long long)options->cols);
     }
-    const int64_t known = model_columns(options->model), least = ki_max(options->cols, known);
+    const int64_t known = ki_model_columns(options->model), least = ki_max(options->cols, known);
     if (table->feature_names) return KILN_OK;
     table->cols = ki_max(table->cols, least);
-    return known > 0 ? ki_table_narrow(table, options->type, known, options->extra_columns, path) : KILN_OK;
+    struct ki_narrowed narrowed = {.rows = 0};
+    kiln_status status = KILN_OK;
+    if (known == 0) return KILN_OK;
+    TRY(ki_table_narrow(&narrowed, table, options->type, known, options->extra_columns, path));
+    TRY(ki_warn_narrowed(&table->warnings, &narrowed, known, options->extra_columns, path));
+done:
+    return status;
 }
 
 /* The sparse X of a table: text columns become codes where the device keeps such and they are smaller than
@@ -306,7 +306,7 @@ static kiln_status read_shared(kiln_matrix **X, struct ki_table *table, kiln_fil
                                const kiln_read_options *options) {
     if (!device->processes) return KILN_OK;
     kiln_read_options least = *options;
-    least.cols = ki_max(options->cols, model_columns(options->model));
+    least.cols = ki_max(options->cols, ki_model_columns(options->model));
     return device->processes->read(X, table, format, bytes, device, path, &least);
 }
 
@@ -336,7 +336,9 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
         TRY(ki_fail(KILN_ERR_ARGUMENT, "standard input cannot hold both the data and their targets"));
     made->format = full.format;
     TRY(read_shared(&made->X, &table, &made->format, &made->bytes, device, path, &full));
-    if (!made->X) {
+    if (!made->X && full.map) {
+        TRY(ki_table_in_file(&table, &made->format, &made->bytes, device, path, &full));
+    } else if (!made->X) {
         TRY(ki_table_read(&table, &made->format, &made->bytes, path, &full));
         TRY(ki_take_named(&table, made->format, path, &full));
     }

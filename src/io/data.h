@@ -107,6 +107,9 @@ kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int6
 kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
                           const kiln_read_options *options);
 
+/* Rows of the model's weights, or of the factors of its columns; 0 if it has neither. */
+int64_t ki_model_columns(const kiln_model *model);
+
 /* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table; threads > 0. */
 struct ki_output;
 typedef kiln_status ki_writer(struct ki_output *output, const struct ki_table *table, kiln_type type,

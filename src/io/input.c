@@ -29,6 +29,7 @@ enum {
     BLOCK_LAST = 1 << 23,
     BLOCK_THREAD = 1 << 21, /* of each thread, where these are more */
     BLOCK_MOST = 1 << 26,
+    LINE_BYTES = 1 << 16,    /* read behind a window to find its end */
     UNPACKED_FROM = 1 << 18, /* bytes of a compressed file that are worth threads of their own */
     BOMB_RATIO = 200
 };
@@ -42,6 +43,9 @@ struct ki_input {
     int64_t at, end_at, file_bytes;
     bool shares; /* it is some lines only of what is decoded */
     struct ki_share share;
+    struct ki_window window;
+    char *rest; /* bytes behind the window, the next one's: rest[rest_begin..rest_end) */
+    size_t rest_begin, rest_end;
     int64_t limit;
     struct ki_decoder *decoder; /* NULL for plain data */
     struct ki_unpack *unpack;   /* threads that decode in its place, or NULL */
@@ -195,18 +199,59 @@ done:
     return status;
 }
 
-/* Up to `bytes` further bytes of the decompressed stream; fewer only at its end. */
+/* Returns whether nothing more comes, or nothing of the window. */
+static bool ended(const struct ki_input *input) {
+    return input->window.closed || (input->over && input->rest_begin == input->rest_end);
+}
+
+/* Of n bytes that have come those of the window; the others are left to the next one. */
+static kiln_status keep_window(struct ki_input *input, const char *text, size_t *n, bool again) {
+    const size_t kept = ki_window_keep(&input->window, text, *n), left = *n - kept;
+    *n = kept;
+    if (left == 0) return KILN_OK;
+    if (again) { /* they are there */
+        input->rest_begin -= left;
+        return KILN_OK;
+    }
+    char *rest = ki_resize(input->rest, left);
+    if (!rest) return ki_fail_nomem(left, "the input buffer");
+    memcpy(rest, text + kept, left);
+    input->rest = rest;
+    input->rest_begin = 0;
+    input->rest_end = left;
+    return KILN_OK;
+}
+
+static kiln_status fill_new(struct ki_input *input, char *to, size_t want, size_t *n) {
+    kiln_status status;
+    TRY((input->unpack ? fill_unpacked : input->decoder ? fill_decoded : fill_plain)(input, to, want, n));
+    input->produced += (int64_t)*n;
+    if (input->shares) *n = ki_share_keep(&input->share, to, *n, &input->over);
+done:
+    return status;
+}
+
+static size_t take_rest(struct ki_input *input, char *to, size_t want) {
+    const size_t waiting = input->rest_end - input->rest_begin, n = waiting < want ? waiting : want;
+    memcpy(to, input->rest + input->rest_begin, n);
+    input->rest_begin += n;
+    return n;
+}
+
+/* Up to `bytes` further bytes of the decompressed stream; fewer only at its end, or the window's. */
 static kiln_status fill(struct ki_input *input, char *to, size_t bytes, size_t *got) {
     kiln_status status = KILN_OK;
     *got = 0;
-    while (*got < bytes && !input->over) {
+    while (*got < bytes && !ended(input)) {
         const size_t most = input->threads > 1 ? BLOCK_MOST : READ_BYTES;
+        const bool again = input->rest_begin < input->rest_end;
         size_t want = bytes - *got < most ? bytes - *got : most, n = 0;
-        TRY((input->unpack    ? fill_unpacked
-             : input->decoder ? fill_decoded
-                              : fill_plain)(input, to + *got, want, &n));
-        input->produced += (int64_t)n;
-        if (input->shares) n = ki_share_keep(&input->share, to + *got, n, &input->over);
+        if (input->window.on) want = (size_t)ki_min((int64_t)want, ki_max(input->window.left, LINE_BYTES));
+        if (again)
+            n = take_rest(input, to + *got, want);
+        else
+            TRY(fill_new(input, to + *got, want, &n));
+        if (input->window.on) TRY(keep_window(input, to + *got, &n, again));
         *got += n;
         TRY(check_limits(input));
         TRY(poll_control(input));
@@ -356,6 +401,39 @@ done:
     return status;
 }
 
+/* What was looked at goes to the front of what is still to come. */
+static kiln_status look_again(struct ki_input *input) {
+    const size_t seen = input->end - input->begin, left = input->rest_end - input->rest_begin;
+    if (seen == 0) return KILN_OK;
+    char *rest = ki_alloc(seen + left);
+    if (!rest) return ki_fail_nomem(seen + left, "the input buffer");
+    memcpy(rest, input->ahead + input->begin, seen);
+    if (left) memcpy(rest + seen, input->rest + input->rest_begin, left);
+    ki_free(input->rest);
+    input->rest = rest;
+    input->rest_begin = input->begin = input->end = 0;
+    input->rest_end = seen + left;
+    return KILN_OK;
+}
+
+kiln_status ki_input_window(struct ki_input *input, int64_t bytes, bool quotes) {
+    kiln_status status;
+    unseal(input);
+    TRY(look_again(input));
+    input->window = (struct ki_window){.on = true, .left = bytes, .quotes = quotes};
+done:
+    return status;
+}
+
+kiln_status ki_input_repeat(struct ki_input *input, const char *bytes, int64_t size) {
+    kiln_status status;
+    TRY(ki_input_put_before(input, bytes, size));
+    input->offset -= size;
+    input->line -= ki_count_byte(bytes, (size_t)size, '\n', 1);
+done:
+    return status;
+}
+
 void ki_input_close(struct ki_input *input) {
     if (!input) return;
     ki_unpack_stop(input->unpack);
@@ -364,6 +442,7 @@ void ki_input_close(struct ki_input *input) {
     ki_decoder_free(input->decoder);
     ki_free(input->raw);
     ki_free(input->ahead);
+    ki_free(input->rest);
     ki_free(input->file.name);
     ki_free(input);
 }
@@ -461,13 +540,13 @@ kiln_status ki_input_block(struct ki_input *input, struct ki_block *block) {
         input->offset = 3;
     }
     size_t stop, searched = input->begin;
-    while ((stop = last_line_end(input, searched)) == 0 && !input->over) { /* a line longer than the block */
+    while ((stop = last_line_end(input, searched)) == 0 && !ended(input)) { /* a line longer than the block */
         size_t had = input->end - input->begin;
         if (had > SIZE_MAX / 4) return ki_fail(KILN_ERR_LIMIT, "a line of more than %zu bytes", had);
         TRY(look_ahead(input, 2 * (had > BLOCK_FIRST ? had : BLOCK_FIRST)));
         searched = input->begin + had;
     }
-    if (input->over) stop = input->end; /* the last line may lack its newline */
+    if (ended(input)) stop = input->end; /* the last line may lack its newline */
     *block = (struct ki_block){.text = input->ahead + input->begin,
                                .size = stop - input->begin,
                                .line = input->line,

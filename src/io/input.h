@@ -6,6 +6,7 @@
 #include "core/file.h"
 #include "core/status.h"
 #include "io/share.h"
+#include "io/window.h"
 
 struct ki_input;
 
@@ -37,6 +38,11 @@ kiln_status ki_input_open_share(struct ki_input **input, const char *path, const
                                 int64_t limit, const kiln_control *control);
 /* Bytes that are not in the file come before those that are next. */
 kiln_status ki_input_put_before(struct ki_input *input, const char *bytes, int64_t size);
+/* What is read next ends with the first whole line, with quotes the first record, behind so many bytes, as if
+ * the input did; places count on from window to window. */
+kiln_status ki_input_window(struct ki_input *input, int64_t bytes, bool quotes);
+/* Bytes that have been read once are to be read again before those that are next, and not counted. */
+kiln_status ki_input_repeat(struct ki_input *input, const char *bytes, int64_t size);
 /* Blocks are read by so many threads from now on, where the bytes are those of a regular file. */
 void ki_input_use_threads(struct ki_input *input, int threads);
 void ki_input_close(struct ki_input *input);

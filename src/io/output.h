@@ -21,7 +21,11 @@ struct ki_output;
 kiln_status ki_output_open(struct ki_output **output, const char *path, bool gzip,
                            const kiln_control *control);
 kiln_status ki_output_write(struct ki_output *output, const void *bytes, size_t size); /* buffered */
-int64_t ki_output_bytes(const struct ki_output *output);                               /* handed in so far */
+/* So many bytes of a file, from `offset` on. */
+struct ki_file;
+kiln_status ki_output_copy(struct ki_output *output, const struct ki_file *file, int64_t offset,
+                           int64_t bytes);
+int64_t ki_output_bytes(const struct ki_output *output); /* handed in so far */
 /* Makes it PATH. Frees the output, also on failure; then the temporary file is gone and the old PATH
  * untouched, save when only the last step, the fsync of the folder, failed: PATH then is the whole new file,
  * which a power cut may undo. */

@@ -9,6 +9,7 @@
 #include "core/size.h"
 #include "core/threads.h"
 #include "io/output.h"
+#include "io/rows.h"
 
 enum { PIECE_BYTES = 1 << 20, PIECES_MOST = 64 };
 
@@ -45,7 +46,7 @@ static void print_piece(void *of, int part) {
         piece->behind = printer->print(printer, piece->behind, i);
 }
 
-kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *printer) {
+static kiln_status print_all(struct ki_output *output, const struct ki_printer *printer) {
     struct batch batch = {.printer = printer};
     struct piece *pieces = batch.pieces;
     const int count = (int)ki_min(printer->threads, PIECES_MOST);
@@ -61,6 +62,25 @@ kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *pr
     }
 done:
     for (int p = 0; p < count; p++) ki_free(pieces[p].text);
+    return status;
+}
+
+kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *printer) {
+    const struct ki_table *table = printer->table;
+    struct ki_printer some = *printer;
+    struct ki_rows rows = {.first = 0};
+    kiln_status status = KILN_OK;
+    if (!table->file) return print_all(output, printer);
+    some.table = &rows.part;
+    for (;;) {
+        TRY(ki_rows_next(&rows, table, printer->type));
+        if (rows.part.rows == 0) break;
+        some.count = rows.part.rows;
+        some.first = rows.first;
+        TRY(print_all(output, &some));
+    }
+done:
+    ki_rows_free(&rows);
     return status;
 }
 

@@ -14,7 +14,9 @@ struct ki_printer {
     int64_t (*bound)(const struct ki_printer *printer, int64_t i);
     /* Prints item i and returns the place behind it. Called by several threads at once. */
     char *(*print)(const struct ki_printer *printer, char *at, int64_t i);
+    int64_t first; /* row that is the table's row 0: X of a table in a file comes in slices */
 };
+/* Of a table in a file items are rows. */
 kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *printer);
 
 /* Formatted text, for headers. */

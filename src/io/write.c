@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/file.h"
 #include "core/home.h"
 #include "core/seams.h"
 #include "io/formats.h"
@@ -81,6 +82,19 @@ static void *in_place(const kiln_matrix *X) {
     return ki_on_cpu(X->device) ? ki_host(&X->values) : NULL;
 }
 
+/* Returns whether X is read from its file while it is written. */
+static bool in_file(const kiln_matrix *X) {
+    return X->file && !X->here && !ki_matrix_resident(X);
+}
+
+static kiln_status download_targets(struct ki_table *table, const kiln_matrix *y) {
+    if (!y) return KILN_OK;
+    const size_t bytes = (size_t)(y->nnz * ki_type_bytes(y->type));
+    if (!(table->y = ki_alloc(bytes))) return ki_fail_nomem(bytes, "targets to write");
+    table->targets = y->cols;
+    return kiln_matrix_get(table->y, y);
+}
+
 /* Fills the table's arrays from X and y; the names stay the data's, and so do values that are taken in
  * place. */
 static kiln_status download(struct ki_table *table, const kiln_matrix *X, const kiln_matrix *y) {
@@ -90,6 +104,11 @@ static kiln_status download(struct ki_table *table, const kiln_matrix *X, const 
     table->rows = X->rows;
     table->cols = X->cols;
     table->nnz = X->nnz;
+    if (in_file(X)) {
+        table->file = X->file;
+        table->row_start = ki_matrix_host(X, KI_ROW_START);
+        return download_targets(table, y);
+    }
     table->values = in_place(X);
     if (!table->values && !(table->values = ki_alloc((size_t)(X->nnz * ki_type_bytes(X->type))))) goto nomem;
     if (X->format == KILN_CSR) {
@@ -100,11 +119,7 @@ static kiln_status download(struct ki_table *table, const kiln_matrix *X, const 
     } else if (!in_place(X)) {
         TRY(kiln_matrix_get(table->values, X));
     }
-    if (y) {
-        if (!(table->y = ki_alloc((size_t)(y->nnz * ki_type_bytes(y->type))))) goto nomem;
-        TRY(kiln_matrix_get(table->y, y));
-        table->targets = y->cols;
-    }
+    TRY(download_targets(table, y));
 done:
     return status;
 nomem:
@@ -129,12 +144,15 @@ kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_f
     table.target_names = data->target_names;
     TRY(ki_output_open(&output, path, gzip, control));
     TRY(ki_format(format)->write(output, &table, data->X->type, data->X->device->threads));
+    if (table.file) TRY(ki_file_check(table.file));
     status = ki_output_commit(output);
     output = NULL;
 done:
     ki_output_abandon(output);
     table.feature_names = table.target_names = NULL; /* borrowed */
     if (data && in_place(data->X)) table.values = NULL;
+    if (table.file) table.row_start = NULL;
+    table.file = NULL;
     ki_table_clear(&table);
     return status;
 }

@@ -6,6 +6,7 @@ usage: held_test.py KILN
 """
 
 import array
+import filecmp
 import json
 import os
 import random
@@ -90,6 +91,25 @@ def check(kiln, folder, verb, name, *options):
     print(f"pass {verb}: {peak / 1e6:.1f} MB, {told / 1e6:.1f} told, of {budget / 1e6:.1f}")
 
 
+def check_convert(kiln, folder):
+    """Text becomes an array, and an array one of another type, by windows: the bytes that a conversion in memory
+    writes."""
+    dice = random.Random(7)
+    rows = ["".join(f"{dice.gauss(0, 1):.6f}," for _ in range(COLUMNS - 1)) + "1\n" for _ in range(2000)]
+    text, found, wanted = (os.path.join(folder, name) for name in ("text.csv", "found.npy", "wanted.npy"))
+    with open(text, "w", encoding="ascii") as out:
+        for _ in range(10):
+            out.writelines(rows)
+    for data, *options in ((text, "--type", "f64"), (os.path.join(folder, "dense.npy"), "--type", "f32")):
+        code, _, errors, peak = run(kiln, "convert", data, found, *options, "--map", "--memory", "10000000",
+                                    "--threads", "2")
+        assert code == 0 and "lie in a temporary file" in errors, f"exit {code}: {errors[-300:]}"
+        assert 0 < peak <= OVER * 10e6, f"{peak} bytes"
+        subprocess.run([kiln, "convert", "-q", data, wanted, *options], check=True)
+        assert filecmp.cmp(found, wanted, shallow=False), "other bytes"
+        print(f"pass convert {os.path.basename(data)}: {peak / 1e6:.1f} MB")
+
+
 def check_strict(kiln, folder):
     """A process is larger than a budget of 4 MB, if not by much: a warning, with --strict an error that JSON
     has beside the results."""
@@ -117,6 +137,7 @@ def main(kiln):
         for case in VERBS:
             check(kiln, folder, *case)
         check_strict(kiln, folder)
+        check_convert(kiln, folder)
 
 
 if __name__ == "__main__":

@@ -317,14 +317,15 @@ static void created(void **state) {
 /* Wishes that no file can grant, told before it is read or as soon as its format is known. */
 static void wishes_that_do_not_go_together(void **state) {
     (void)state;
-    const char *const svm_path = put_text("a.svm", svm), *const more[] = {svm_path};
+    const char *const svm_path = put_text("a.svm", svm), *const more[] = {svm_path},
+                      *mtx_path = put_text("a.mtx", mtx);
     const struct {
         kiln_read_options options;
         const char *path, *message, *hint;
         kiln_status status;
     } cases[] = {
         {{.map = 1, .more = more, .more_count = 1},
-         svm_path,
+         mtx_path,
          "none can stay on disk",
          "join",
          KILN_ERR_UNSUPPORTED},

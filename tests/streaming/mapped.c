@@ -200,10 +200,7 @@ static void refusals(void **state) {
     (void)state;
     kiln_device *cpu = cpu_device();
     kiln_data *data = NULL;
-    kiln_read_options options = {.map = 1, .type = KILN_F32};
-    assert_fails(KILN_ERR_UNSUPPORTED, kiln_data_read(&data, cpu, path, &options));
-    assert_contains(kiln_last_error()->message, "f32");
-    options.type = KILN_F64;
+    kiln_read_options options = {.map = 1, .type = KILN_F64};
     assert_fails(KILN_ERR_ARGUMENT, kiln_data_read(&data, cpu, "-", &options));
     assert_fails(KILN_ERR_UNSUPPORTED, kiln_data_read(&data, cpu, "/dev/null", &options));
     assert_fails(KILN_ERR_IO, kiln_data_read(&data, cpu, "/nowhere/X.npy", &options));

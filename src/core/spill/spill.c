@@ -14,7 +14,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 
-enum { WRITE_BYTES = 1 << 30, ATTEMPTS = 16 };
+enum { WRITE_BYTES = 1 << 30, ATTEMPTS = 16, GROWS = 8 };
 
 static const char *folder(void) {
     const char *named = secure_getenv("TMPDIR");
@@ -49,6 +49,15 @@ static kiln_status create(struct ki_file *file) {
     return KILN_OK;
 }
 
+static kiln_status make_room(struct ki_spill *spill, int64_t rows) {
+    int64_t *grown = ki_resize(spill->row_start, (size_t)(rows + 1) * sizeof *grown);
+    if (!grown) return ki_fail_nomem((size_t)(rows + 1) * sizeof *grown, "the row starts of a matrix");
+    grown[0] = 0;
+    spill->row_start = grown;
+    spill->rows = rows;
+    return KILN_OK;
+}
+
 kiln_status ki_spill_begin(struct ki_spill *spill, kiln_type type, int64_t rows, int64_t cols,
                            int64_t entries, kiln_format format) {
     kiln_status status;
@@ -58,8 +67,7 @@ kiln_status ki_spill_begin(struct ki_spill *spill, kiln_type type, int64_t rows,
     TRY(create(file));
     if (!(file->name = ki_strdup("a temporary file"))) TRY(ki_fail_nomem(17, "the name of a file"));
     if (format == KILN_DENSE) goto done;
-    spill->row_start = ki_calloc((size_t)(rows + 1) * sizeof *spill->row_start);
-    if (!spill->row_start) TRY(ki_fail_nomem((size_t)(rows + 1) * 8, "the row starts of a matrix"));
+    TRY(make_room(spill, rows));
     file->at[KI_VALUES] = ki_ceil_div(entries * (int64_t)sizeof(int32_t), 64) * 64;
 done:
     if (status != KILN_OK) ki_spill_free(spill);
@@ -80,32 +88,48 @@ static kiln_status put(const struct ki_file *file, const void *from, int64_t off
 
 kiln_status ki_spill_rows(struct ki_spill *spill, int64_t rows, const int64_t *start, const int32_t *col,
                           const void *values) {
-    const int64_t *const own = spill->row_start;
-    const int64_t begin = own ? own[spill->row] : spill->row * spill->cols,
+    const bool sparse = spill->row_start;
+    const int64_t begin = sparse ? spill->row_start[spill->row] : spill->row * spill->cols,
                   element = ki_type_bytes(spill->type),
-                  entries = own ? start[rows] - start[0] : rows * spill->cols;
+                  entries = sparse ? start[rows] - start[0] : rows * spill->cols, needed = spill->row + rows;
     const struct ki_file *file = spill->file;
     kiln_status status = KILN_OK;
-    if (own)
+    if (sparse && (begin + entries) * (int64_t)sizeof *col > file->at[KI_VALUES])
+        return ki_fail(KILN_ERR_LIMIT, "more entries than a temporary file was given room for");
+    if (sparse && needed > spill->rows) TRY(make_room(spill, needed + needed / GROWS));
+    if (sparse)
         TRY(put(file, col, file->at[KI_COL] + begin * (int64_t)sizeof *col, entries * (int64_t)sizeof *col));
     TRY(put(file, values, file->at[KI_VALUES] + begin * element, entries * element));
-    for (int64_t i = 1; own && i <= rows; i++) spill->row_start[spill->row + i] = begin + start[i] - start[0];
+    for (int64_t i = 1; sparse && i <= rows; i++)
+        spill->row_start[spill->row + i] = begin + start[i] - start[0];
     spill->row += rows;
 done:
     return status;
 }
 
-kiln_status ki_spill_end(kiln_matrix **A, struct ki_spill *spill, kiln_device *device) {
-    const int64_t nnz = spill->row_start ? spill->row_start[spill->rows] : spill->rows * spill->cols,
-                  each = ki_type_bytes(spill->type) + (spill->row_start ? (int64_t)sizeof(int32_t) : 0);
-    kiln_status status;
+int64_t ki_spill_entries(const struct ki_spill *spill) {
+    return spill->row_start ? spill->row_start[spill->row] : spill->row * spill->cols;
+}
+
+kiln_status ki_spill_close(struct ki_spill *spill, kiln_device *device) {
+    const int64_t each = ki_type_bytes(spill->type) + (spill->row_start ? (int64_t)sizeof(int32_t) : 0);
+    kiln_status status = KILN_OK;
+    if (spill->row_start && spill->rows > spill->row) TRY(make_room(spill, spill->row));
+    spill->rows = spill->row;
     TRY(ki_file_note(spill->file));
-    TRY(ki_matrix_adopt_file(A, device, spill->type, spill->rows, spill->cols, nnz, spill->row_start,
-                             spill->file));
+    ki_device_message(device, "%.1f MB of entries lie in a temporary file in %s",
+                      1e-6 * (double)ki_spill_entries(spill) * (double)each, folder());
+done:
+    return status;
+}
+
+kiln_status ki_spill_end(kiln_matrix **A, struct ki_spill *spill, kiln_device *device) {
+    kiln_status status;
+    TRY(ki_spill_close(spill, device));
+    TRY(ki_matrix_adopt_file(A, device, spill->type, spill->rows, spill->cols, ki_spill_entries(spill),
+                             spill->row_start, spill->file));
     spill->file = NULL;
     spill->row_start = NULL;
-    ki_device_message(device, "%.1f MB of entries lie in a temporary file in %s",
-                      1e-6 * (double)nnz * (double)each, folder());
 done:
     return status;
 }

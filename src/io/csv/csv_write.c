@@ -93,7 +93,7 @@ static bool all_numbers(char *const *names, int64_t count) {
 kiln_status ki_write_csv(struct ki_output *output, const struct ki_table *table, kiln_type type,
                          int threads) {
     kiln_status status;
-    struct ki_printer rows = {table, type, threads, table->rows, bound, print_row};
+    struct ki_printer rows = {table, type, threads, table->rows, bound, print_row, 0};
     if (table->format == KILN_CSR && table->cols > SPARSE_COLUMNS_MOST) {
         ki_fail(KILN_ERR_UNSUPPORTED,
                 "a sparse matrix of %lld columns does not go into a CSV file, which has no gaps",

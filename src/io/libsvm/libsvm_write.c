@@ -45,6 +45,6 @@ kiln_status ki_write_libsvm(struct ki_output *output, const struct ki_table *tab
         ki_fail(KILN_ERR_UNSUPPORTED, "LIBSVM files begin each line with a target, and the data have none");
         return ki_hint("name a target column, or write .mtx, .npz or .csv");
     }
-    struct ki_printer rows = {table, type, threads, table->rows, bound, print_row};
+    struct ki_printer rows = {table, type, threads, table->rows, bound, print_row, 0};
     return ki_print_items(output, &rows);
 }

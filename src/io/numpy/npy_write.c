@@ -1,6 +1,6 @@
 /* A dense matrix as numpy.save writes it: magic, version 1.0, a Python dictionary as text padded to 64 bytes,
  * the values. */
-#include "core/matrix.h"
+#include "core/file.h"
 #include "io/numpy/npy_write.h"
 #include "io/output.h"
 
@@ -35,7 +35,11 @@ kiln_status ki_write_npy(struct ki_output *output, const struct ki_table *table,
     }
     snprintf(shape, sizeof shape, "(%lld, %lld)", (long long)table->rows, (long long)table->cols);
     TRY(ki_output_write(output, header, ki_npy_print_header(header, ki_npy_dtype(type), shape)));
-    TRY(ki_output_write(output, table->values, (size_t)(table->rows * table->cols * ki_type_bytes(type))));
+    const int64_t bytes = table->rows * table->cols * ki_type_bytes(type);
+    if (table->file)
+        TRY(ki_output_copy(output, table->file, table->file->at[KI_VALUES], bytes));
+    else
+        TRY(ki_output_write(output, table->values, (size_t)bytes));
 done:
     return status;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "core/file.h"
+#include "core/seams.h"
 #include "core/size.h"
 #include "io/output.h"
 
@@ -117,6 +119,37 @@ kiln_status ki_zip_add(struct ki_zip *zip, const char *name, const void *first, 
     TRY(write_local(zip, member));
     TRY(write_bytes(zip, first, first_bytes));
     TRY(write_bytes(zip, second, second_bytes));
+done:
+    return status;
+}
+
+static kiln_status crc_of_file(uint32_t *crc, const struct ki_file *file, int64_t offset, int64_t bytes) {
+    enum { PIECE = 1 << 18 };
+    unsigned char *room = ki_alloc(PIECE);
+    kiln_status status = KILN_OK;
+    if (!room) return ki_fail_nomem(PIECE, "a member of an archive");
+    for (int64_t at = 0; at < bytes; at += PIECE) {
+        const int64_t some = ki_min(bytes - at, PIECE);
+        TRY(ki_file_read(file, room, offset + at, some));
+        *crc = (uint32_t)crc32_z(*crc, room, (size_t)some);
+    }
+done:
+    ki_free(room);
+    return status;
+}
+
+kiln_status ki_zip_add_file(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
+                            const struct ki_file *file, int64_t offset, int64_t bytes) {
+    kiln_status status;
+    uint32_t crc = crc_of(first, first_bytes, NULL, 0);
+    if (zip->count == KI_ZIP_WRITTEN) return ki_fail(KILN_ERR_INTERNAL, "too many members in a zip archive");
+    TRY(crc_of_file(&crc, file, offset, bytes));
+    struct ki_zip_written *member = &zip->members[zip->count++];
+    *member = (struct ki_zip_written){name, zip->offset, (int64_t)first_bytes + bytes, crc};
+    TRY(write_local(zip, member));
+    TRY(write_bytes(zip, first, first_bytes));
+    TRY(ki_output_copy(zip->output, file, offset, bytes));
+    zip->offset += bytes;
 done:
     return status;
 }

@@ -4,6 +4,8 @@
 
 #include "core/status.h"
 
+#include <stddef.h>
+
 enum { KI_ZIP_WRITTEN = 16 };
 
 struct ki_zip_written {
@@ -25,6 +27,10 @@ struct ki_zip {
  * directory. */
 kiln_status ki_zip_add(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
                        const void *second, size_t second_bytes);
+/* The same, the second piece being bytes of a file, which are read twice. */
+struct ki_file;
+kiln_status ki_zip_add_file(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
+                            const struct ki_file *file, int64_t offset, int64_t bytes);
 kiln_status ki_zip_finish(struct ki_zip *zip);
 
 #endif

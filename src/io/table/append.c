@@ -50,10 +50,9 @@ static kiln_status differ(const char *name, const char *what, int64_t theirs, in
     return ki_hint("files that are read as one have the same columns");
 }
 
-kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_type type, const char *name) {
-    kiln_status status = KILN_OK;
-    const int64_t bytes = ki_type_bytes(type), rows = table->rows, nnz = table->nnz;
-    void *col = table->col, *row_start = table->row_start;
+kiln_status ki_table_check_alike(const struct ki_table *table, const struct ki_table *more,
+                                 const char *name) {
+    int64_t all;
     if (table->format != more->format) {
         const struct ki_place place = {.file = name, .offset = -1};
         return ki_fail_at(KILN_ERR_DATA, &place, "a %s matrix, that of the first file is %s",
@@ -63,9 +62,16 @@ kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_
     if (table->format == KILN_DENSE && table->cols != more->cols)
         return differ(name, "columns", more->cols, table->cols);
     if (table->targets != more->targets) return differ(name, "targets", more->targets, table->targets);
-    int64_t all, entries;
-    if (!ki_add(rows, more->rows, &all) || !ki_add(nnz, more->nnz, &entries))
+    if (!ki_add(table->rows, more->rows, &all) || !ki_add(table->nnz, more->nnz, &all))
         return ki_fail(KILN_ERR_LIMIT, "the files have 2^63 rows or more");
+    return KILN_OK;
+}
+
+kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_type type, const char *name) {
+    const int64_t bytes = ki_type_bytes(type), rows = table->rows, nnz = table->nnz;
+    void *col = table->col, *row_start = table->row_start;
+    kiln_status status;
+    TRY(ki_table_check_alike(table, more, name));
     TRY(join(&table->values, nnz * bytes, more->values, more->nnz * bytes));
     if (table->format == KILN_CSR) {
         for (int64_t i = 0; i <= more->rows; i++) more->row_start[i] += nnz;
@@ -82,8 +88,8 @@ kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_
         !ki_bytes_append(&table->label_text, more->label_text.data, more->label_text.size))
         TRY(ki_fail_nomem((size_t)more->label_text.size, "the labels"));
     table->odd_labels |= more->odd_labels;
-    table->rows = all;
-    table->nnz = entries;
+    table->rows += more->rows;
+    table->nnz += more->nnz;
     table->cols = ki_max(table->cols, more->cols);
 done:
     return status;
@@ -91,25 +97,28 @@ done:
 
 /* ------------------------------------------------------------------------------- columns beyond a model's */
 
-kiln_status ki_table_narrow(struct ki_table *table, kiln_type type, int64_t cols, kiln_extra extra,
-                            const char *name) {
+static kiln_status refuse_columns(const struct ki_table *table, int64_t cols, const char *name) {
     const struct ki_place place = {.file = name, .offset = -1};
+    ki_fail_at(KILN_ERR_MODEL, &place, "%lld columns, the model was trained on %lld", (long long)table->cols,
+               (long long)cols);
+    return ki_hint("use the data's own model, or kiln_read_options.extra_columns ignore");
+}
+
+kiln_status ki_table_narrow(struct ki_narrowed *narrowed, struct ki_table *table, kiln_type type,
+                            int64_t cols, kiln_extra extra, const char *name) {
     const int64_t bytes = ki_type_bytes(type);
     char *values = table->values;
-    int64_t kept = 0, first = -1;
+    int64_t kept = 0;
+    narrowed->rows += table->rows;
     if (table->format == KILN_DENSE || table->cols <= cols || table->file) return KILN_OK;
-    if (extra == KILN_EXTRA_ERROR) {
-        ki_fail_at(KILN_ERR_MODEL, &place, "%lld columns, the model was trained on %lld",
-                   (long long)table->cols, (long long)cols);
-        return ki_hint("use the data's own model, or kiln_read_options.extra_columns ignore");
-    }
+    if (extra == KILN_EXTRA_ERROR) return refuse_columns(table, cols, name);
     for (int64_t i = 0; i < table->rows; i++) {
         int64_t e = table->row_start[i];
         const int64_t end = table->row_start[i + 1];
         table->row_start[i] = kept;
         for (; e < end; e++) {
             if (table->col[e] >= cols) {
-                if (first < 0) first = i;
+                if (narrowed->dropped++ == 0) narrowed->first = narrowed->rows - table->rows + i;
                 continue;
             }
             table->col[kept] = table->col[e];
@@ -118,12 +127,19 @@ kiln_status ki_table_narrow(struct ki_table *table, kiln_type type, int64_t cols
         }
     }
     table->row_start[table->rows] = kept;
-    const int64_t dropped = table->nnz - kept, found = table->cols;
+    narrowed->cols = ki_max(narrowed->cols, table->cols);
     table->nnz = kept;
     table->cols = cols;
-    if (extra == KILN_EXTRA_IGNORE || dropped == 0) return KILN_OK;
+    return KILN_OK;
+}
+
+kiln_status ki_warn_narrowed(struct ki_warnings *warnings, const struct ki_narrowed *narrowed, int64_t cols,
+                             kiln_extra extra, const char *name) {
+    const struct ki_place place = {.file = name, .offset = -1};
+    if (extra == KILN_EXTRA_IGNORE || narrowed->dropped == 0) return KILN_OK;
     return ki_warn(
-        &table->warnings, &place, "is it the model of these data?",
+        warnings, &place, "is it the model of these data?",
         "%lld columns, the model was trained on %lld: %lld entries beyond are ignored, the first in row %lld",
-        (long long)found, (long long)cols, (long long)dropped, (long long)first + 1);
+        (long long)narrowed->cols, (long long)cols, (long long)narrowed->dropped,
+        (long long)narrowed->first + 1);
 }

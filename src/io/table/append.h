@@ -7,9 +7,20 @@
 /* Rows of `more`, of the same type, go behind those of `table`; more is left to be cleared. name: of its
  * file. */
 kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_type type, const char *name);
-/* Leaves out the entries of a sparse table in columns from `cols` on, with a warning or an error as `extra`
- * says. A table that is dense or stays in its file is left as it is. */
-kiln_status ki_table_narrow(struct ki_table *table, kiln_type type, int64_t cols, kiln_extra extra,
-                            const char *name);
+/* ERR_DATA where it cannot, as its format, columns or targets are others. */
+kiln_status ki_table_check_alike(const struct ki_table *table, const struct ki_table *more, const char *name);
+
+/* Holds what was left out of the rows so far. */
+struct ki_narrowed {
+    int64_t rows, cols;     /* cols: the most that there were */
+    int64_t dropped, first; /* entries, and the row of the first one */
+};
+/* Leaves out the entries of a sparse table in columns from `cols` on, or fails, as `extra` says. A table that
+ * is dense or stays in its file is left as it is. */
+kiln_status ki_table_narrow(struct ki_narrowed *narrowed, struct ki_table *table, kiln_type type,
+                            int64_t cols, kiln_extra extra, const char *name);
+/* Warns of them, if `extra` says so. */
+kiln_status ki_warn_narrowed(struct ki_warnings *warnings, const struct ki_narrowed *narrowed, int64_t cols,
+                             kiln_extra extra, const char *name);
 
 #endif
