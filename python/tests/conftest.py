@@ -1,4 +1,4 @@
-"""What the tests share: the devices that they run on, and the tool."""
+"""Shared parts of the tests: the devices that they run on, and the tool."""
 import os
 import pathlib
 import re

@@ -61,7 +61,7 @@ def _process(program, rank, size, sockets, folder, environment):
 
 
 def run(count, program, fails=(), seconds=300):
-    """What each process has printed; all must end, those that do not `fail` well."""
+    """The output of each process; all must end, those that do not `fail` well."""
     sockets = {}
     for i in range(count):
         for j in range(i):

@@ -1,4 +1,4 @@
-"""What scikit-learn's classes have by name and Kiln's of the same name have not, and the tables of
+"""Names that scikit-learn's classes have and Kiln's of the same name have not, and the tables of
 docs/migration.md that say so.
 
 `python scikit_gaps.py` prints what is missing."""

@@ -224,7 +224,7 @@ def test_columns_out_of_range_are_refused():
 
 
 def test_threads_take_turns_on_a_device():
-    """What one thread frees while another trains is freed afterwards."""
+    """A matrix that one thread frees while another trains is freed afterwards."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 20)), rng.normal(size=2000)
     wanted, found = kiln.Ridge(device="cpu").fit(X, y).coef_, []

@@ -166,7 +166,7 @@ def test_a_row_that_hides_the_others(family, size, tool, tmp_path):
 
 @pytest.mark.parametrize("verb", ["linreg", "glm"])
 def test_a_row_that_hides_the_others_in_f32(verb, tool, tmp_path):
-    """Where f32 cannot tell columns apart the report says that they depend on each other, or no
+    """If f32 cannot tell columns apart, the report says that they depend on each other, or no
     "converged"."""
     rng = np.random.default_rng(5)
     for size in [1e4, 1e5, 1e6, 1e7, 1e9]:
@@ -208,7 +208,7 @@ def test_columns_that_depend_on_others_are_told_of(tool, tmp_path):
 @pytest.mark.parametrize("link", ["identity", "log", "inverse", "inverse-squared", "sqrt", "probit", "logit"])
 @pytest.mark.parametrize("single", [False, True], ids=["f64", "f32"])
 def test_targets_that_are_all_alike(link, single):
-    """What is left of the gradient at the best constant is rounding of the mean, in the targets' units."""
+    """The rest of the gradient at the best constant is rounding of the mean, in the targets' units."""
     rng = np.random.default_rng(9)
     for target in [0.123, 0.5, 0.7, 0.0123, *rng.random(6)]:
         X, y = rng.normal(size=(20, 2)), np.full(20, target)

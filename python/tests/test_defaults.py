@@ -31,7 +31,7 @@ OF_CLASS = {("mds", "tolerance"): "eps", ("mds", "metric"): "metric", ("lda", "a
             ("lda", "factors"): None, **{(verb, "seed"): None for verb in ("linreg", "logreg", "glm", "svm")}}
 # of learning_method="online", as --online has it: the test below
 APART = {("LatentDirichletAllocation", "batch_size")}
-# What one says in other words than the other.
+# Values that one says in other words than the other.
 SAME = {("init", "torgerson"): "classical_mds", ("fit_intercept", False): True, ("n_init", "1"): "auto",
         ("link", False): "default"}
 

@@ -184,7 +184,7 @@ ELSEWHERE = {("LinearSVC", "C"), ("LinearSVR", "C"), ("MDS", "init"), ("MiniBatc
 
 
 def test_defaults_are_the_registrys(tool):
-    """What a signature says is what the registry says, of which the tool's options are made; None leaves it
+    """A signature says what the registry says, of which the tool's options are made; None leaves it
     to the library."""
     from kiln._base import Estimator
     from kiln._library import lib, text

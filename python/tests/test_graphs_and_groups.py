@@ -1,4 +1,4 @@
-"""What K-Means says of fewer different rows than clusters, and MDS of data of any size."""
+"""K-Means of fewer different rows than clusters, and MDS of data of any size."""
 import warnings
 
 import kiln

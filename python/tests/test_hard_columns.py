@@ -352,7 +352,7 @@ def test_rows_without_weight_do_not_count(name, device):
 @pytest.mark.parametrize("solver", ["cg", "cholesky", "auto"])
 @pytest.mark.parametrize("far", [0.0, 1e5])
 def test_squares_are_those_of_the_coefficients(solver, far):
-    """Where columns are nearly constant, iterates go far out and come back; the report is of what is handed
+    """If columns are nearly constant, iterates go far out and come back; the report is of what is handed
     over."""
     X = np.array([[1 - 1.2e-7, 0, 0, 0, 1, 0], [1 - 1e-8, 2, 1, 0, 1, 0]])
     y = np.array([0.75994522, 0.75873233]) + far

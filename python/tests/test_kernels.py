@@ -38,7 +38,7 @@ def test_what_cannot_be_built(tmp_path):
 
 
 def test_the_wheel_of_kernels(tmp_path):
-    """What python/kernels makes of a pack lies beside the library, and is found there: with a driver's stub
+    """A pack that python/kernels has wrapped lies beside the library, and is found: with a driver's stub
     and without NVRTC the GPU opens, which it does for nothing else. pip lets a group write what it installs
     where the user's umask does; a pack that more may write than the library is refused."""
     library = pathlib.Path(os.environ.get("KILN_LIBRARY", "/nowhere"))

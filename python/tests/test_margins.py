@@ -150,7 +150,7 @@ KINDS = [(kiln.LinearSVC(loss="hinge", device="cpu"), SIDES), (kiln.LinearSVC("l
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
 @pytest.mark.parametrize("model, y", KINDS, ids=repr)
 def test_columns_far_from_zero(model, y, form):
-    """What is added to the columns is the intercept's alone."""
+    """A shift of the columns is the intercept's alone."""
     near = clone(model).fit(FAR, y)
     for far in (9, 100, 2000, 1e6):
         found = clone(model).fit(form(FAR + far), y)

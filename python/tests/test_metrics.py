@@ -103,7 +103,7 @@ def test_scores():
 
 
 def test_scores_on_opencl():
-    """What lies on another device is fetched."""
+    """Arrays that lie on another device are fetched."""
     try:
         where = kiln.device("opencl")
     except kiln.KilnError as error:

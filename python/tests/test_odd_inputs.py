@@ -1,4 +1,4 @@
-"""What scripts hand over by mistake, or in another form than most: the right answer, or one sentence that
+"""Inputs that scripts give by mistake, or in another form than most: the right answer, or one sentence that
 says what is wrong."""
 import warnings
 

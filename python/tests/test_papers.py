@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What the papers have: figures and tables of measurements, and the two tables of data sets.
+# The contents of the papers: figures and tables of measurements, and the two tables of data sets.
 PAPERS = {"fused": "fig2 fig3 fig4 fig5 fig6 table2 table4 table5 table6",
           "iterative": "fig4 fig5 fig6 fig7 fig10 fig11 fig13 fig14 fig15 fig16 fig17",
           "batched": "fig1 table1 table2",

@@ -1,4 +1,4 @@
-"""What estimators save is held against the data by `kiln verify`, as the tool's own models are."""
+"""Models that estimators save are held against the data by `kiln verify`, as the tool's own are."""
 import inspect
 import json
 import subprocess
@@ -25,7 +25,7 @@ RATINGS = sp.random(20, 15, 0.5, format="csr", random_state=np.random.RandomStat
                     data_rvs=lambda n: RNG.integers(1, 6, n).astype(float))
 POINTS = RNG.normal(size=(40, 2)) + 4 * RNG.integers(0, 3, (40, 1))
 
-# What is fitted, the data, the target, and more of fit's arguments.
+# The estimator, the data, the target, and more of fit's arguments.
 FITS = [
     (kiln.LinearRegression(), X, NUMBERS, {}),
     (kiln.LinearRegression(fit_intercept=False), X, np.column_stack([NUMBERS, AMOUNTS]), {}),
@@ -77,7 +77,7 @@ QUIET = pytest.mark.filterwarnings("ignore")
 
 
 def verified(tool, folder, model, data, y, more, code=0):
-    """What the tool says of a model and of these data, as files."""
+    """The tool's judgement of a model and of these data, as files."""
     arguments, sparse = [], hasattr(data, "tocsr")
     file = folder / ("X.npz" if sparse else "X.npy")
     sp.save_npz(file, data) if sparse else np.save(file, data)

@@ -38,7 +38,7 @@ def test_defaults_that_differ_are_listed_with_their_reason():
 @pytest.mark.parametrize("name,theirs,ours", list(pairs()), ids=lambda value: value if isinstance(value, str)
                          else "")
 def test_positions_of_parameters(name, theirs, ours):
-    """What can be given without a name is what can be in scikit-learn, in its order."""
+    """The parameters that can be given without a name are scikit-learn's, in its order."""
     def placed(kind):
         return [one for one, it in parameters(kind).items()
                 if it.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]

@@ -27,7 +27,7 @@ class Imports(ast.NodeTransformer):
 
 
 def figures(tree):
-    """What a script's figures show: for each axis its limits, arrays and texts."""
+    """The contents of a script's figures: for each axis its limits, arrays and texts."""
     plt.close("all")
     exec(compile(ast.fix_missing_locations(tree), "script", "exec"), {"__name__": "__main__"})
     found = []

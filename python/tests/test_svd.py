@@ -211,7 +211,7 @@ def test_all_components_of_batches_are_exact():
 
 
 def test_batches_are_saved(tmp_path):
-    """What a file of batches does not claim `kiln verify` cannot judge."""
+    """`kiln verify` cannot judge what a file of batches does not claim."""
     model = kiln.IncrementalPCA(5, batch_size=200, **CPU).fit(DIGITS)
     model.save(tmp_path / "m.kiln")
     loaded = kiln.load(tmp_path / "m.kiln")

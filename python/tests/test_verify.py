@@ -13,7 +13,7 @@ from kiln._arrays import Matrix, device
 from kiln._library import check, ffi, lib
 from kiln._load import _tensors, _texts, open_model
 
-# What the file and its data do not tell: each with its reason. A change of anything else must be seen.
+# Attributes that the file and its data do not tell, each with its reason; a change of others must be seen.
 WAYS = "how the result was reached; what it is does not depend on that"
 OVER = "what happened on the way; the run is over"
 BOUND = "a bound, of which a larger one is true as well"

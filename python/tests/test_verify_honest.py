@@ -173,7 +173,7 @@ def test_ranks_of_f32_that_hardly_move(tool, tmp_path):
 
 
 def claims_of(folder, tool, arguments, X, y, weights=None):
-    """What verify says of a model of these rows, by name."""
+    """The claims of a model of these rows as verify judges them, by name."""
     data = [folder / "X.npy", "--target-file", folder / "y.npy"]
     np.save(data[0], X)
     np.save(data[2], y)

@@ -22,7 +22,7 @@ CPU = {"device": "cpu"}
 
 
 def heard(call):
-    """What a call returns, and its warnings; each points at this file."""
+    """The result of a call, and its warnings; each points at this file."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()
@@ -364,7 +364,7 @@ def test_a_budget_that_was_reached():
 
 
 def test_one_process():
-    """Where mpirun has started one; without the plug-in, or MPI, there is an error instead."""
+    """If mpirun has started one; without the plug-in, or MPI, there is an error instead."""
     def join():
         with kiln.processes() as where:
             return where.name

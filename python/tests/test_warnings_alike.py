@@ -29,7 +29,7 @@ def glm(family, **options):
     return kiln.GeneralizedLinearRegressor(family, **options, **CPU)
 
 
-# What both say, the verb and its options, X, y, and Python's call of these.
+# The words of both, the verb and its options, X, y, and Python's call of these.
 FITS = [
     ("the classes can be separated:", ["logreg", "--l2", "0"], X, SIDE,
      kiln.LogisticRegression(C=np.inf, **CPU)),
@@ -172,7 +172,7 @@ def test_an_offset_that_is_missing(tool, tmp_path):
 
 
 def test_a_budget_that_was_reached(tool, tmp_path):
-    """Where X stays in its file on purpose there is none to warn of."""
+    """An X that stays in its file on purpose is none to warn of."""
     if not any(row["name"].startswith("opencl") and row["usable"] for row in kiln.devices()):
         pytest.skip("no OpenCL")
     big = np.random.default_rng(1).normal(size=(4000, 8))

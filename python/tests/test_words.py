@@ -1,4 +1,4 @@
-"""What the library says, in Python's words: no option of the tool, no function or struct of C. conftest.py
+"""The library's messages in Python's words: no option of the tool, no function or struct of C. conftest.py
 looks at each error and warning of all tests; here are the texts in the sources, triggered or not."""
 import re
 
@@ -13,7 +13,7 @@ CALL = re.compile(r"\b(ki_fail\w*|ki_fault|ki_hint|ki_warn|ki_report_warn|\w*ref
 
 
 def arguments(text, begin):
-    """What stands between the parentheses that open at begin."""
+    """The text between the parentheses that open at begin."""
     depth, i = 0, begin
     while True:
         if text[i] == '"':
