@@ -190,6 +190,17 @@ static void add_own(const struct verb *verb, const struct option *own) {
     if (own->standard == standard_components) option->standard = components_of(verb);
 }
 
+char formats_read[FORMATS_ROOM];
+
+static void collect_formats(void) {
+    const char *name;
+    size_t used = 0;
+    for (kiln_file_format format = KILN_FILE_AUTO; (name = kiln_format_name(format)); format++) {
+        used += (size_t)snprintf(formats_read + used, FORMATS_ROOM - used, "%s%s", used ? "|" : "", name);
+        require(used < FORMATS_ROOM, "the names of the formats are too long together");
+    }
+}
+
 /* Those of the algorithms first, as they say most of what a verb does. */
 static void collect_options(void) {
     for (int v = 0; v < verb_count; v++) {
@@ -210,5 +221,6 @@ static void collect_options(void) {
 void commands_begin(void) {
     if (verb_count) return;
     collect_verbs();
+    collect_formats();
     collect_options();
 }

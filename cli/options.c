@@ -33,7 +33,6 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define DRAWS (TRAINS | BIT(RANDOM) | BIT(TUNE))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
-#define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges|docword|ratings"
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define WAYS "error|drop|mean|indicator"
 #define OF_MISSING                                                                                           \
@@ -213,7 +212,7 @@ const struct option tool_options[] = {
      .value = "BYTES", .standard = "4096", .least = 1, .most = 67108864, AT(max_name),
      .help = "CSV: longer names of columns and levels are an error."},
     {.name = "format", .kind = OPTION_CHOICE, .group = GROUP_DATA, .verbs = ENTRIES, .value = "FORMAT",
-     .choices = FORMATS, .standard = "auto", AT(format),
+     .choices = formats_read, .standard = "auto", AT(format),
      .help = "Format of the input; auto detects it from content and name. All formats are also read "
              "through gzip and zstd."},
     {.name = "parts", .kind = OPTION_TEXT, .group = GROUP_DATA, .verbs = SHARED, .value = "PATTERN",

@@ -119,8 +119,12 @@ enum option_place {
 
 struct verb;
 
+enum { FORMATS_ROOM = 120 };
+
 /* An option's default is the number of components that the registry tells of the verb's algorithm. */
 extern const char standard_components[];
+/* The names of the library's formats as choices, which commands_begin fills in. */
+extern char formats_read[FORMATS_ROOM];
 
 struct option {
     const char *name;
