@@ -14,9 +14,11 @@ packages=$(cd "${2:?the folder of the packages}" && pwd)
 shift 2
 root=$roots/machine
 
+# A machine has /proc, from which the loader knows where a program lies; it is mounted as long as the command runs.
 inside() {
-    run_quietly chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        PIP_CERT=/etc/certificates-of-host.crt sh -euc "$1"
+    run_quietly unshare --mount sh -euc 'mount -t proc proc "$1/proc"
+        exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+            PIP_CERT=/etc/certificates-of-host.crt sh -euc "$2"' inside "$root" "$1"
 }
 
 # The root as debootstrap left it, with this machine's certificates, and the tree as git has it. Debian's package of certificates,
