@@ -54,7 +54,7 @@ beside_sanitizers() {
     say "tests of the Python package"
     install_package
     run_quietly build-python/bin/mypy
-    # C's tests have left most kernels. Two processes, as many of these tests wait for others that they begin.
+    # Kernels as PoCL compiles them for users. Two processes, as many of these tests wait for others that they begin.
     . build-gcc/tests/kernels.sh
     KILN_TOOL=$PWD/build-gcc/kiln build-python/bin/python -m pytest -q -n 2 --dist loadfile
     # At most a minute; more problems and other seeds by hand. On OpenCL three shapes, so that few kernels are built.
