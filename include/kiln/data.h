@@ -91,8 +91,9 @@ typedef struct kiln_read_options {
      * rows, and an .npz with a CSR matrix that was stored, not deflated, columns of 32 bits ascending in each
      * row. X of CSV, LIBSVM and .npy of other types, compressed or not, and of several of them, goes to a
      * temporary file in the folder that TMPDIR names, else in /var/tmp, and is read from there: what belongs
-     * to the rows beside it is in memory, and the files are read in windows, CSV two or three times. A device with room enough for X takes it in. On the CPU only mmchain, multiply, the losses, gram
-     * and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
+     * to the rows beside it is in memory, and the files are read in windows, CSV two or three times. A device
+     * with room enough for X takes it in. On the CPU only mmchain, multiply, the losses, gram and
+     * gram_diagonal take such an X, else ERR_UNSUPPORTED. */
     int map;
     const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
     /* CSV, each a list of column names separated by commas, or NULL. With a model its own say counts

@@ -76,8 +76,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     process's share of the files, one after the other, of those that kiln.distributed.join() has brought
     together; of fewer Parquet or Feather files than processes its part of the rows. Means and levels of text
     are those of the share. device: X is a kiln.Matrix on that device.
-    mapped: X is a kiln.Matrix that stays in its file, or lies in a temporary one where it cannot, as of CSV and
-    LIBSVM, so that it need not fit into memory; y, weights, offset and groups are arrays.
+    mapped: X is a kiln.Matrix that stays in its file, or lies in a temporary one where it cannot, as of CSV
+    and LIBSVM, so that it need not fit into memory; y, weights, offset and groups are arrays.
 
     source, weight: with one of them a file is a list of links, or of ratings with format="ratings". The
     column with the node that a link comes from, or the user, is source, that with the node it leads to, or

@@ -132,8 +132,8 @@ def test_a_strict_gpu_holds_what_it_may(tmp_path):
 def test_text_and_bytes_go_to_a_temporary_file(tmp_path):
     names, pixels = np.array(["plain", "late"])[(np.arange(5000) > 4800).astype(int)], rng.integers(
         0, 256, (5000, 60), np.uint8)
-    rows = [",".join([name, *map(repr, point), str(home)]) for name, point, home in zip(names, POINTS.tolist(),
-                                                                                      HOME)]
+    rows = [",".join([name, *map(repr, point), str(home)])
+            for name, point, home in zip(names, POINTS.tolist(), HOME)]
     header = ",".join(["name", *(f"x{j}" for j in range(60)), "y"])
     (tmp_path / "X.csv").write_text("\n".join([header, *rows]) + "\n")
     device = kiln.Device("cpu", memory=POINTS.nbytes // 2)
@@ -141,8 +141,8 @@ def test_text_and_bytes_go_to_a_temporary_file(tmp_path):
                                                                       device=device, mapped=True)
     assert there.feature_names == here.feature_names and np.array_equal(there.y, here.y)
     assert there.X.mapped and (there.X.numpy() != here.X).nnz == 0
-    np.testing.assert_allclose(kiln.Ridge().fit(there.X, there.y).coef_, kiln.Ridge().fit(here.X, here.y).coef_,
-                               rtol=0, atol=1e-9)
+    want, got = (kiln.Ridge().fit(data.X, data.y).coef_ for data in (here, there))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-9)
     np.save(tmp_path / "pixels.npy", pixels)
     budget = pixels.nbytes * 4 // 10
     device = kiln.Device("cpu", memory=budget)

@@ -13,7 +13,7 @@
 #include "io/collapsed.h"
 #include "io/detect.h"
 #include "io/formats.h"
-#include "io/in_file.h"
+#include "io/windows/in_file.h"
 #include "io/labels.h"
 #include "io/numbered.h"
 #include "io/table/append.h"

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,8 +43,6 @@ struct ki_input {
     bool shares; /* it is some lines only of what is decoded */
     struct ki_share share;
     struct ki_window window;
-    char *rest; /* bytes behind the window, the next one's: rest[rest_begin..rest_end) */
-    size_t rest_begin, rest_end;
     int64_t limit;
     struct ki_decoder *decoder; /* NULL for plain data */
     struct ki_unpack *unpack;   /* threads that decode in its place, or NULL */
@@ -62,27 +59,6 @@ struct ki_input {
     int64_t offset, line;
 };
 
-static kiln_status fail_file(const struct ki_input *input, int code, const char *what) {
-    ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, input->file.name, strerror(code));
-    if (code == ENOENT) return ki_hint("check the spelling; relative paths start at the current folder");
-    if (code == EACCES) return ki_hint("you may not read it: see ls -l");
-    if (code == EISDIR) return ki_hint("name a file in the folder");
-    return KILN_ERR_IO;
-}
-
-kiln_status ki_watch_tell(const struct ki_watch *watch, int64_t done, int64_t bytes) {
-    if (!watch->control.progress) return KILN_OK;
-    const kiln_progress now = {.phase = "read",
-                               .done = done,
-                               .total = watch->total,
-                               .objective = NAN,
-                               .residual = NAN,
-                               .seconds = ki_clock() - watch->start,
-                               .bytes = bytes};
-    if (!watch->control.progress(watch->control.user, &now)) return KILN_OK;
-    return ki_fail(KILN_ERR_CANCELLED, "reading %s was cancelled", watch->name);
-}
-
 /* Tells the caller how far we are; its answer may be to stop. */
 static kiln_status poll_control(const struct ki_input *input) {
     return ki_watch_tell(&input->watch, input->raw_total - (int64_t)(input->raw_end - input->raw_begin),
@@ -95,7 +71,7 @@ static kiln_status read_file(struct ki_input *input, void *buffer, size_t bytes,
     const size_t some = input->piece ? (size_t)ki_min(input->end_at - input->at, (int64_t)bytes) : bytes;
     while ((n = input->piece ? ki_seams.pread(input->file.fd, buffer, some, (off_t)input->at)
                              : ki_seams.read(input->file.fd, buffer, some)) < 0) {
-        if (errno != EINTR) return fail_file(input, errno, "read");
+        if (errno != EINTR) return ki_input_fail(input->file.name, errno, "read");
         kiln_status status = poll_control(input);
         if (status != KILN_OK) return status;
     }
@@ -201,25 +177,7 @@ done:
 
 /* Returns whether nothing more comes, or nothing of the window. */
 static bool ended(const struct ki_input *input) {
-    return input->window.closed || (input->over && input->rest_begin == input->rest_end);
-}
-
-/* Of n bytes that have come those of the window; the others are left to the next one. */
-static kiln_status keep_window(struct ki_input *input, const char *text, size_t *n, bool again) {
-    const size_t kept = ki_window_keep(&input->window, text, *n), left = *n - kept;
-    *n = kept;
-    if (left == 0) return KILN_OK;
-    if (again) { /* they are there */
-        input->rest_begin -= left;
-        return KILN_OK;
-    }
-    char *rest = ki_resize(input->rest, left);
-    if (!rest) return ki_fail_nomem(left, "the input buffer");
-    memcpy(rest, text + kept, left);
-    input->rest = rest;
-    input->rest_begin = 0;
-    input->rest_end = left;
-    return KILN_OK;
+    return input->window.closed || (input->over && !ki_window_has_rest(&input->window));
 }
 
 static kiln_status fill_new(struct ki_input *input, char *to, size_t want, size_t *n) {
@@ -231,27 +189,20 @@ done:
     return status;
 }
 
-static size_t take_rest(struct ki_input *input, char *to, size_t want) {
-    const size_t waiting = input->rest_end - input->rest_begin, n = waiting < want ? waiting : want;
-    memcpy(to, input->rest + input->rest_begin, n);
-    input->rest_begin += n;
-    return n;
-}
-
 /* Up to `bytes` further bytes of the decompressed stream; fewer only at its end, or the window's. */
 static kiln_status fill(struct ki_input *input, char *to, size_t bytes, size_t *got) {
     kiln_status status = KILN_OK;
     *got = 0;
     while (*got < bytes && !ended(input)) {
         const size_t most = input->threads > 1 ? BLOCK_MOST : READ_BYTES;
-        const bool again = input->rest_begin < input->rest_end;
+        const bool again = ki_window_has_rest(&input->window);
         size_t want = bytes - *got < most ? bytes - *got : most, n = 0;
         if (input->window.on) want = (size_t)ki_min((int64_t)want, ki_max(input->window.left, LINE_BYTES));
         if (again)
-            n = take_rest(input, to + *got, want);
+            n = ki_window_take(&input->window, to + *got, want);
         else
             TRY(fill_new(input, to + *got, want, &n));
-        if (input->window.on) TRY(keep_window(input, to + *got, &n, again));
+        if (input->window.on) TRY(ki_window_keep(&input->window, to + *got, &n, again));
         *got += n;
         TRY(check_limits(input));
         TRY(poll_control(input));
@@ -297,7 +248,7 @@ static kiln_status open_file(struct ki_input *input, const char *path) {
     } else {
         /* A FIFO without a writer waits here: a signal is the caller's chance to stop. */
         while ((input->file.fd = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0)) < 0) {
-            if (errno != EINTR) return fail_file(input, errno, "open");
+            if (errno != EINTR) return ki_input_fail(input->file.name, errno, "open");
             TRY(poll_control(input));
         }
     }
@@ -401,26 +352,12 @@ done:
     return status;
 }
 
-/* What was looked at goes to the front of what is still to come. */
-static kiln_status look_again(struct ki_input *input) {
-    const size_t seen = input->end - input->begin, left = input->rest_end - input->rest_begin;
-    if (seen == 0) return KILN_OK;
-    char *rest = ki_alloc(seen + left);
-    if (!rest) return ki_fail_nomem(seen + left, "the input buffer");
-    memcpy(rest, input->ahead + input->begin, seen);
-    if (left) memcpy(rest + seen, input->rest + input->rest_begin, left);
-    ki_free(input->rest);
-    input->rest = rest;
-    input->rest_begin = input->begin = input->end = 0;
-    input->rest_end = seen + left;
-    return KILN_OK;
-}
-
 kiln_status ki_input_window(struct ki_input *input, int64_t bytes, bool quotes) {
     kiln_status status;
     unseal(input);
-    TRY(look_again(input));
-    input->window = (struct ki_window){.on = true, .left = bytes, .quotes = quotes};
+    TRY(ki_window_return(&input->window, input->ahead + input->begin, input->end - input->begin));
+    input->begin = input->end = 0;
+    ki_window_open(&input->window, bytes, quotes);
 done:
     return status;
 }
@@ -442,7 +379,7 @@ void ki_input_close(struct ki_input *input) {
     ki_decoder_free(input->decoder);
     ki_free(input->raw);
     ki_free(input->ahead);
-    ki_free(input->rest);
+    ki_window_free(&input->window);
     ki_free(input->file.name);
     ki_free(input);
 }

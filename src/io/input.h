@@ -6,7 +6,7 @@
 #include "core/file.h"
 #include "core/status.h"
 #include "io/share.h"
-#include "io/window.h"
+#include "io/windows/window.h"
 
 struct ki_input;
 
@@ -19,6 +19,9 @@ struct ki_watch {
 };
 /* done: bytes of the file; bytes: after decompression. */
 kiln_status ki_watch_tell(const struct ki_watch *watch, int64_t done, int64_t bytes);
+
+/* The error of a system's call: it cannot, say, "open" the file of that name. */
+kiln_status ki_input_fail(const char *name, int code, const char *what);
 
 /* limit: bytes after decompression, 0 = none; the ratio guard against bombs (200:1 after 64 MiB out) always
  * holds.
@@ -38,8 +41,8 @@ kiln_status ki_input_open_share(struct ki_input **input, const char *path, const
                                 int64_t limit, const kiln_control *control);
 /* Bytes that are not in the file come before those that are next. */
 kiln_status ki_input_put_before(struct ki_input *input, const char *bytes, int64_t size);
-/* What is read next ends with the first whole line, with quotes the first record, behind so many bytes, as if
- * the input did; places count on from window to window. */
+/* Reading ends with the first whole line, with quotes the first record, behind so many bytes, as if the input
+ * did; places count on from window to window. */
 kiln_status ki_input_window(struct ki_input *input, int64_t bytes, bool quotes);
 /* Bytes that have been read once are to be read again before those that are next, and not counted. */
 kiln_status ki_input_repeat(struct ki_input *input, const char *bytes, int64_t size);

@@ -21,7 +21,7 @@ struct ki_output;
 kiln_status ki_output_open(struct ki_output **output, const char *path, bool gzip,
                            const kiln_control *control);
 kiln_status ki_output_write(struct ki_output *output, const void *bytes, size_t size); /* buffered */
-/* So many bytes of a file, from `offset` on. */
+/* Writes so many bytes of a file, from `offset` on. */
 struct ki_file;
 kiln_status ki_output_copy(struct ki_output *output, const struct ki_file *file, int64_t offset,
                            int64_t bytes);

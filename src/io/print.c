@@ -9,7 +9,7 @@
 #include "core/size.h"
 #include "core/threads.h"
 #include "io/output.h"
-#include "io/rows.h"
+#include "io/windows/rows.h"
 
 enum { PIECE_BYTES = 1 << 20, PIECES_MOST = 64 };
 

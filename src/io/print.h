@@ -16,7 +16,7 @@ struct ki_printer {
     char *(*print)(const struct ki_printer *printer, char *at, int64_t i);
     int64_t first; /* row that is the table's row 0: X of a table in a file comes in slices */
 };
-/* Of a table in a file items are rows. */
+/* Items are rows where the table lies in a file. */
 kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *printer);
 
 /* Formatted text, for headers. */

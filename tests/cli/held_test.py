@@ -92,8 +92,8 @@ def check(kiln, folder, verb, name, *options):
 
 
 def check_convert(kiln, folder):
-    """Text becomes an array, and an array one of another type, by windows: the bytes that a conversion in memory
-    writes."""
+    """Text becomes an array, and an array one of another type, by windows: the bytes that a conversion in
+    memory writes."""
     dice = random.Random(7)
     rows = ["".join(f"{dice.gauss(0, 1):.6f}," for _ in range(COLUMNS - 1)) + "1\n" for _ in range(2000)]
     text, found, wanted = (os.path.join(folder, name) for name in ("text.csv", "found.npy", "wanted.npy"))

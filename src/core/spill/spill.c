@@ -107,7 +107,7 @@ done:
     return status;
 }
 
-int64_t ki_spill_entries(const struct ki_spill *spill) {
+static int64_t entries_of(const struct ki_spill *spill) {
     return spill->row_start ? spill->row_start[spill->row] : spill->row * spill->cols;
 }
 
@@ -118,7 +118,7 @@ kiln_status ki_spill_close(struct ki_spill *spill, kiln_device *device) {
     spill->rows = spill->row;
     TRY(ki_file_note(spill->file));
     ki_device_message(device, "%.1f MB of entries lie in a temporary file in %s",
-                      1e-6 * (double)ki_spill_entries(spill) * (double)each, folder());
+                      1e-6 * (double)entries_of(spill) * (double)each, folder());
 done:
     return status;
 }
@@ -126,7 +126,7 @@ done:
 kiln_status ki_spill_end(kiln_matrix **A, struct ki_spill *spill, kiln_device *device) {
     kiln_status status;
     TRY(ki_spill_close(spill, device));
-    TRY(ki_matrix_adopt_file(A, device, spill->type, spill->rows, spill->cols, ki_spill_entries(spill),
+    TRY(ki_matrix_adopt_file(A, device, spill->type, spill->rows, spill->cols, entries_of(spill),
                              spill->row_start, spill->file));
     spill->file = NULL;
     spill->row_start = NULL;

@@ -22,7 +22,6 @@ kiln_status ki_spill_begin(struct ki_spill *spill, kiln_type type, int64_t rows,
  * and col are NULL. */
 kiln_status ki_spill_rows(struct ki_spill *spill, int64_t rows, const int64_t *start, const int32_t *col,
                           const void *values);
-int64_t ki_spill_entries(const struct ki_spill *spill); /* so far */
 /* All rows are there: the user of the device is told how large the file is. */
 kiln_status ki_spill_close(struct ki_spill *spill, kiln_device *device);
 /* The same, and *A has the file. */

@@ -1,5 +1,5 @@
 /* A slice has as many rows as have ENTRIES entries, or one that has more. */
-#include "io/rows.h"
+#include "io/windows/rows.h"
 
 #include "core/file.h"
 #include "core/seams.h"

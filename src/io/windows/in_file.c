@@ -1,11 +1,11 @@
 /* Rows that cannot stay where they are, as those of text, are read window by window and go to a temporary
- * file (core/spill/spill.h), from which passes then read them. What belongs to rows beside X, such as targets,
- * stays in memory.
+ * file (core/spill/spill.h), from which passes then read them. What belongs to rows beside X, such as
+ * targets, stays in memory.
  *
  * A CSV file has levels, means and counts of rows that are known when all of it was read: its readers meet,
  * as those of several processes do (struct ki_together). Here they come one after the other: all windows are
  * read until each has told what it has, and once more with what all have told. */
-#include "io/in_file.h"
+#include "io/windows/in_file.h"
 
 #include "core/memory.h"
 #include "core/spill/spill.h"
