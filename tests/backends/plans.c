@@ -46,9 +46,16 @@ static void check_plan(const struct ki_plan *plan, const struct ki_properties *g
     assert_true(!plan->variant->words || plan->variant->words(plan) >= 0);
 }
 
-static void check_shape(kiln_device *device, kiln_type type, int64_t rows, int64_t cols, int k, int map) {
-    kiln_matrix X = {
-        .device = device, .type = type, .format = KILN_DENSE, .rows = rows, .cols = cols, .nnz = rows * cols};
+/* Returns the seconds of the plan that is chosen. */
+static double check_shape(kiln_device *device, kiln_type type, kiln_element element, int64_t rows,
+                          int64_t cols, int k, int map) {
+    kiln_matrix X = {.device = device,
+                     .type = type,
+                     .element = element,
+                     .format = KILN_DENSE,
+                     .rows = rows,
+                     .cols = cols,
+                     .nnz = rows * cols};
     kiln_matrix sums = {.device = device, .type = type, .format = KILN_DENSE, .rows = 1, .cols = k};
     const kiln_loss loss = {.kind = KILN_LOSS_GLM};
     const struct ki_chain chain = {.kind = KI_CHAIN_FUSED,
@@ -71,7 +78,9 @@ static void check_shape(kiln_device *device, kiln_type type, int64_t rows, int64
         if (cols > 0 && !(isfinite(seconds) && seconds > 0)) /* nobody asks how long nothing takes */
             fail_msg("%lld x %lld, plan %d: %g s", (long long)rows, (long long)cols, i, seconds);
     }
+    const double best = list[chosen].seconds;
     kiln_free(list);
+    return best;
 }
 
 static void every_shape_has_a_plan(void **state) {
@@ -90,13 +99,46 @@ static void every_shape_has_a_plan(void **state) {
                 for (size_t k = 0; k < sizeof columns_of_y / sizeof *columns_of_y; k++)
                     for (int map = KI_ROW_SCALE; map <= KI_ROW_SOFTMAX_LOSS; map++)
                         for (int type = KILN_F32; type <= KILN_F64; type++)
-                            check_shape(device, (kiln_type)type, rows[r], cols[c], columns_of_y[k], map);
+                            for (int narrow = 0; narrow < 2; narrow++)
+                                check_shape(device, (kiln_type)type,
+                                            narrow ? KILN_ELEMENT_U8 : KILN_ELEMENT_TYPE, rows[r], cols[c],
+                                            columns_of_y[k], map);
         device->properties = own;
         kiln_device_close(device);
     }
 }
 
+/* Passes over bytes are predicted to be faster where memory bounds those over f32, and no slower where more
+ * columns of y do. */
+static void narrow_values_are_faster(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows, cols;
+        int k, map;
+        double most; /* of the time of f32 */
+    } cases[] = {{60000, 784, 1, KI_ROW_SCALE, 0.5},
+                 {60000, 784, 1, KI_ROW_LOSS, 0.5},
+                 {10000000, 28, 1, KI_ROW_LOSS, 0.7},
+                 {60000, 784, 8, KI_ROW_SOFTMAX_LOSS, 1.2}};
+    kiln_device *device = NULL;
+    assert_int_equal(kiln_device_open(&device, "cpu", NULL), KILN_OK);
+    const struct ki_properties own = device->properties;
+    device->properties = gpus[0].properties;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds[2];
+        for (int narrow = 0; narrow < 2; narrow++)
+            seconds[narrow] = check_shape(device, KILN_F32, narrow ? KILN_ELEMENT_U8 : KILN_ELEMENT_TYPE,
+                                          cases[i].rows, cases[i].cols, cases[i].k, cases[i].map);
+        print_message("%lld x %lld, %d columns: %.3g ms of bytes, %.3g of f32\n", (long long)cases[i].rows,
+                      (long long)cases[i].cols, cases[i].k, 1e3 * seconds[1], 1e3 * seconds[0]);
+        assert_true(seconds[1] < cases[i].most * seconds[0]);
+    }
+    device->properties = own;
+    kiln_device_close(device);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_shape_has_a_plan)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_shape_has_a_plan),
+                                       cmocka_unit_test(narrow_values_are_faster)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,8 @@ void ki_each_layout(struct ki_offers *offers, int K,
     const kiln_matrix *X = offers->chain->X;
     const int64_t words = ki_type_bytes(X->type) / 4, most = X->device->properties.group_max;
     struct ki_plan plan = {.C = 1, .K = K, .W = ki_kept_width(X)};
+    /* A load of narrow values may be more than a thread has registers for, with as many of y and w. */
+    while (plan.W > 1 && plan.W * words * (2 * K + 1) > offers->words) plan.W /= 2;
     for (plan.VS = 1; plan.VS <= ki_min(1024, most); plan.VS *= 2) {
         const int64_t load = load_of(X, plan.VS, plan.W);
         if (load * words * K > 72 || (load == plan.W && plan.VS > 1 && X->cols <= load * plan.VS / 2))
