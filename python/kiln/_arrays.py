@@ -295,8 +295,8 @@ _stay = contextvars.ContextVar("kiln.results_on_device", default=False)
 
 @contextlib.contextmanager
 def results_on_device() -> Iterator[None]:
-    """Within it functions and the methods of estimators return each array as a kiln.Matrix in the memory of
-    its device.
+    """Within the block, functions and methods of estimators return each array as a kiln.Matrix in the memory
+    of its device.
 
         with kiln.results_on_device():
             Z = kiln.multiply(X, W)
@@ -319,7 +319,7 @@ def staying() -> bool:
 class Matrix:
     """A dense or sparse (CSR) matrix on a device. Made once, it serves any number of calls and fits.
 
-    Matrix(array) takes NumPy arrays, SciPy's, CuPy's and PyTorch's sparse matrices, and what offers DLPack
+    Matrix(array) takes NumPy arrays, SciPy's, CuPy's and PyTorch's sparse matrices, and arrays with DLPack
     (PyTorch, CuPy, JAX; on the CPU and on CUDA devices). C-contiguous arrays and CSR matrices of float32 and
     float64 are used where they lie; others are copied, or in CUDA memory refused. A dense matrix offers
     DLPack itself: torch.from_dlpack(matrix) is the same memory.

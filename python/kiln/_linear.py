@@ -259,15 +259,19 @@ class LinearRegression(_Inferred, _Regressor):
     """Least squares: minimises 1/2 ||X w + b - y||^2. If columns depend on each other (with an intercept: the
     centred columns), coef_ is the solution with the least ||w||, as NumPy's lstsq has it.
 
-    rank_: of X, centred under an intercept; None where it was not determined: with a penalty, where conjugate
-    gradient solved a problem too large for a factor (above 4,096 columns and rows on a CPU, 1,024 on a GPU),
-    or where columns are so near to dependent that rounding hides it. There is no singular_: singular values
-    are not computed on the way. solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or
-    "auto", which of them suits X; scikit-learn's other names mean "auto". tol: of the relative residual of
-    the normal equations; None: 1e-12 for float64, 1e-5 for float32. n_jobs: threads. copy_X is taken and
-    changes nothing: X is never written to. positive: coefficients are from 0 on, found by an active set on
-    the Gram matrix, of up to 4,096 columns; solver and max_iter change nothing then, rank_ is None, and the
-    model's file does not say how it was trained, which `kiln verify` asks for.
+    solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or "auto", the one that suits X;
+    scikit-learn's other names mean "auto". tol bounds the relative residual of the normal equations; None:
+    1e-12 for float64, 1e-5 for float32. n_jobs: threads. copy_X is taken and changes nothing: X is never
+    written to.
+
+    positive=True keeps coefficients at 0 or above, by an active set on the Gram matrix, for up to 4,096
+    columns. solver and max_iter change nothing then, rank_ is None, and the model's file does not say how it
+    was trained, which `kiln verify` asks for.
+
+    rank_ is the rank of X, which is centred if there is an intercept. It is None if it was not determined:
+    with a penalty, where conjugate gradient solved a problem too large for a factor (above 4,096 columns and
+    rows on a CPU, 1,024 on a GPU), or where columns are so near to dependent that rounding hides it. There
+    is no singular_, as singular values are not computed.
     """
 
     _algorithm = "linreg"
@@ -332,12 +336,12 @@ class LinearRegression(_Inferred, _Regressor):
 
 
 class Ridge(LinearRegression):
-    """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize: the penalty
-    is of the coefficients of columns scaled to unit variance; those of X itself are what coef_ has. alpha: a
+    """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize
+    penalises the coefficients of columns scaled to unit variance; coef_ has those of X itself. alpha: a
     number, or one for each target. solver_: the one that ran.
 
-    random_state and copy_X are taken and change nothing: no solver draws numbers or writes to X. Else as
-    LinearRegression."""
+    random_state and copy_X are taken and change nothing: no solver draws numbers or writes to X. Everything
+    else is as in LinearRegression."""
 
     _names = {"l2": "alpha"}
     _also = {"alpha": (list,)}
@@ -443,9 +447,9 @@ class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     (parameter: the power of its variance), "negative-binomial" (parameter: alpha), "beta"
     (y in (0, 1), parameter: the precision); parameter="estimate" finds it by maximum likelihood, the
     power between 1 and 2, and leaves it in parameter_; link: "default", "identity", "log", "logit", "power"
-    (link_power), ... standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha
-    must be 0. standardize: the penalty is of the coefficients of
-    columns scaled to unit variance.
+    (link_power), ... standard_errors=True leaves those of the coefficients in standard_errors_ and
+    intercept_error_; alpha must be 0 then. standardize penalises the coefficients of columns scaled to unit
+    variance.
     """
 
     _algorithm = "glm"
@@ -759,14 +763,17 @@ class ElasticNet(GeneralizedLinearRegressor):
     little.
 
     minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2).
-    tol is of the scaled least subgradient; None: 1e-9 for float64 (1e-11 up to 65,536 entries of X), 1e-4 for
-    float32. standardize: the penalties are of the coefficients of columns scaled to unit variance.
+    tol bounds the scaled least subgradient; None: 1e-9 for float64 (1e-11 up to 65,536 entries of X), 1e-4
+    for float32. standardize penalises the coefficients of columns scaled to unit variance.
     GeneralizedLinearRegressor has the same for other families.
 
-    dual_gap_: how far the objective is above its least value at most; sparse_coef_: coef_ as a sparse matrix.
+    dual_gap_: the most that the objective can be above its least value; sparse_coef_: coef_ as a sparse
+    matrix.
+
     precompute, copy_X, random_state and selection are taken and change nothing: they say how scikit-learn's
-    coordinate descent finds the same optimum. positive: coefficients are from 0 on, found by an active set on
-    the Gram matrix, of up to 4,096 columns; max_iter changes nothing then, and tol is as LinearRegression's.
+    coordinate descent finds the same optimum. positive=True keeps coefficients at 0 or above, by an active
+    set on the Gram matrix, for up to 4,096 columns; max_iter changes nothing then, and tol is as
+    LinearRegression's.
     """
 
     dual_gap_: Any
@@ -1108,8 +1115,8 @@ class LogisticRegression(_Inferred, _Logistic):
     L1.
 
     minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1. solver: "newton", "dual"
-    (coordinate descent, for sparse X of more columns than rows), or "auto", which of them suits X.
-    standardize: the penalty is of the coefficients of columns scaled to unit variance. tol is of the scaled
+    (coordinate descent, for sparse X of more columns than rows), or "auto", the one that suits X.
+    standardize penalises the coefficients of columns scaled to unit variance. tol bounds the scaled
     gradient; None: 1e-8 for float64 (1e-9 up to 65,536 entries of X), 1e-4 for float32. warm_start: a fit
     begins where the last one ended, if X has as many columns. n_jobs: threads.
 
@@ -1173,10 +1180,11 @@ class LinearSVC(_Classifier):
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as
     scikit-learn's is. solver, standardize: as LogisticRegression's.
 
-    loss="hinge" is without the square, by an interior point method in float64, for up to 4,096 columns;
-    penalty="l1", of the squared hinge, is ||w||_1 in place of 1/2 ||w||^2, by active sets in float64, for up
-    to 2,048 columns. tol is then of the duality gap over the objective, None: 1e-8; max_iter and solver
-    change nothing, and the model's file does not say how it was trained, which `kiln verify` asks for.
+    loss="hinge" leaves out the square; an interior point method in float64 fits it, for up to 4,096 columns.
+    penalty="l1", with the squared hinge, has ||w||_1 in place of 1/2 ||w||^2; active sets in float64 fit it,
+    for up to 2,048 columns. For both, tol bounds the duality gap over the objective (None: 1e-8), max_iter
+    and solver change nothing, and the model's file does not say how it was trained, which `kiln verify`
+    asks for.
 
     dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same, and has no
     penalty of the intercept that could be lessened. multi_class="crammer_singer" is refused.
@@ -1239,8 +1247,8 @@ class LinearSVR(_SingleTarget):
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2. solver, standardize: as
     LogisticRegression's.
 
-    loss="epsilon_insensitive", which is scikit-learn's default, is without the square, by the method of
-    LinearSVC's loss="hinge", of which the same holds. dual, random_state and intercept_scaling are taken and
+    loss="epsilon_insensitive", scikit-learn's default, leaves out the square; it is fitted like LinearSVC's
+    loss="hinge", with the same limits. dual, random_state and intercept_scaling are taken and
     change nothing, as those of LinearSVC.
     """
 

@@ -150,9 +150,9 @@ def to_onnx(model: Any, path: Any = None) -> Any:
     Raises
     ------
     UnsupportedError
-        Where the model has no graph.
+        If the model has no graph.
     ImportError
-        Where the package onnx is not installed.
+        If the package onnx is not installed.
 
     Notes
     -----

@@ -206,7 +206,7 @@ def to_sklearn(model: Any) -> Any:
     Raises
     ------
     UnsupportedError
-        Where scikit-learn has no such model: ALS and SFA, families and links that TweedieRegressor does not
+        If scikit-learn has no such model: ALS and SFA, families and links that TweedieRegressor does not
         have, a fit with an offset, NMF(prior="gamma"), LatentDirichletAllocation(learn_alpha=True), and
         MDS(metric="interval").
 
@@ -302,9 +302,9 @@ def from_sklearn(estimator: Any, **parameters: Any) -> Any:
     Raises
     ------
     UnsupportedError
-        Where Kiln has no class of that name.
+        If Kiln has no class of that name.
     ArgumentError
-        Where Kiln's class refuses the value of a parameter, such as NMF(solver="cd").
+        If Kiln's class refuses the value of a parameter, such as NMF(solver="cd").
 
     Examples
     --------
