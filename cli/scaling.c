@@ -23,7 +23,7 @@ static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE
  * takes three times as long. */
 static const double PAIRS = 6.7e11;
 
-/* Of the nearest of k centres and their sums in f32: seconds of a row, of each number of it, and products of
+/* The nearest of k centres and their sums, in f32: seconds of a row, of each number of it, and products of
  * such a number and a centre's a second. */
 static const double NEAREST_ROW = 9e-11, NEAREST_NUMBER = 2e-12, NEAREST_PRODUCTS = 1.26e14;
 

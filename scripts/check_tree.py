@@ -39,6 +39,7 @@ ALSO = {
         "derived/fills.h",
         "derived/select.h",
         "derived/sparse_columns.h",
+        "derived/transposed.h",
         "metrics/explained.h",
         "ops/graph/ranks_error.h",
         "ops/linear/ahead.h",

@@ -26,6 +26,30 @@ kiln_status ki_check_shape(const kiln_device *device, kiln_type type, int64_t ro
     return KILN_OK;
 }
 
+void ki_memory_join(kiln_matrix *A) {
+    struct ki_memory *memory = &A->device->memory;
+    A->older = memory->newest;
+    A->newer = NULL;
+    if (memory->newest)
+        memory->newest->newer = A;
+    else
+        memory->oldest = A;
+    memory->newest = A;
+}
+
+void ki_memory_leave(kiln_matrix *A) {
+    struct ki_memory *memory = &A->device->memory;
+    if (A->newer)
+        A->newer->older = A->older;
+    else if (memory->newest == A)
+        memory->newest = A->older;
+    if (A->older)
+        A->older->newer = A->newer;
+    else if (memory->oldest == A)
+        memory->oldest = A->newer;
+    A->newer = A->older = NULL;
+}
+
 kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
                             int64_t rows, int64_t cols) {
     kiln_status status = ki_check_shape(device, type, rows, cols);

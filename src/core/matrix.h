@@ -58,7 +58,7 @@ static inline int64_t ki_type_bytes(kiln_type type) {
     return type == KILN_F32 ? 4 : 8;
 }
 
-/* Of a number of an element; 0 of KILN_ELEMENT_TYPE. */
+/* Returns the bytes of a number of an element; 0 for KILN_ELEMENT_TYPE. */
 static inline int64_t ki_element_bytes(kiln_element element) {
     static const int8_t bytes[] = {
         [KILN_ELEMENT_TYPE] = 0, [KILN_ELEMENT_U8] = 1,  [KILN_ELEMENT_I8] = 1,   [KILN_ELEMENT_U16] = 2,
@@ -66,7 +66,7 @@ static inline int64_t ki_element_bytes(kiln_element element) {
     return bytes[element];
 }
 
-/* Of a value as A keeps it. */
+/* ... of a value as A keeps it. */
 static inline int64_t ki_value_bytes(const kiln_matrix *A) {
     return A->element ? ki_element_bytes(A->element) : ki_type_bytes(A->type);
 }

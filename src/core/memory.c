@@ -282,30 +282,6 @@ void ki_memory_clear(kiln_device *device) {
 
 /* ------------------------------------------------------------------------------------------ matrices */
 
-void ki_memory_join(kiln_matrix *A) {
-    struct ki_memory *memory = &A->device->memory;
-    A->older = memory->newest;
-    A->newer = NULL;
-    if (memory->newest)
-        memory->newest->newer = A;
-    else
-        memory->oldest = A;
-    memory->newest = A;
-}
-
-void ki_memory_leave(kiln_matrix *A) {
-    struct ki_memory *memory = &A->device->memory;
-    if (A->newer)
-        A->newer->older = A->older;
-    else if (memory->newest == A)
-        memory->newest = A->older;
-    if (A->older)
-        A->older->newer = A->newer;
-    else if (memory->oldest == A)
-        memory->oldest = A->newer;
-    A->newer = A->older = NULL;
-}
-
 void ki_matrix_pin(kiln_matrix *A) {
     const struct ki_backend *backend = A->device->backend;
     const int first = ki_matrix_first(A);

@@ -1,6 +1,6 @@
 /* Entries before training: looked at and transposed where they lie, which takes a GPU milliseconds; on the
- * host, where the device has no room for that, where one is to be named, and to be shared out between training
- * and test. */
+ * host, where the device has no room for that, where one is to be named, and to be shared out between
+ * training and test. */
 #include "algorithms/factor/entries.h"
 
 #include <stdio.h>

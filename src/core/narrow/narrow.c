@@ -130,7 +130,7 @@ done:
     return status;
 }
 
-/* Of a matrix that is not on its device, for which it may be too large. */
+/* A is not on its device, for which it may be too large. */
 static kiln_status widen_outside(kiln_matrix *A) {
     const size_t bytes = (size_t)(A->nnz * ki_type_bytes(A->type));
     void *wide = ki_alloc(bytes);

@@ -67,7 +67,7 @@ void ki_codes_programs(struct ki_programs *programs, const struct ki_chain *chai
     ki_programs_add(programs, "codes", "coded", chain->X->type, defines_of(defines, chain));
 }
 
-/* Of a launch; a GPU allows a kernel no more than it was told of before. */
+/* A launch gets so much; a GPU allows a kernel no more than it was told of before. */
 static int64_t local_bytes(const struct ki_plan *plan, const struct ki_chain *chain) {
     return ki_max(plan->shared_w * plan->K * ki_type_bytes(chain->X->type), 8);
 }

@@ -1,8 +1,9 @@
 /* This file says of every operation that its results have the same bits whether a CPU keeps the values of its
  * dense operands wide or narrow, written ones and those that it has for itself among them: whoever takes
- * narrow values as they are adds them up as wide ones, and whoever does not has them widened. On other devices
- * and on groups, whose kernels load narrow values, it says so of the operations that take X as it is and of
- * one that has it widened, for sums that are exact in any order; with X on the device, and in panels. */
+ * narrow values as they are adds them up as wide ones, and whoever does not has them widened. On other
+ * devices and on groups, whose kernels load narrow values, it says so of the operations that take X as it is
+ * and of one that has it widened, for sums that are exact in any order; with X on the device, and in
+ * panels. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
