@@ -15,7 +15,7 @@ typedef real stored;
 #if ELEMENT == 1
 typedef unsigned char stored;
 #define STORED_BYTES 1
-#define PART(word, i) ((word) >> 8 * (i) & 0xffu)
+#define PART(word, i) ((word) >> 8 * (i)&0xffu)
 #elif ELEMENT == 2
 typedef signed char stored;
 #define STORED_BYTES 1
@@ -31,7 +31,7 @@ typedef float stored;
 #else
 typedef unsigned short stored;
 #define STORED_BYTES 2
-#define PART(word, i) ((word) >> 16 * (i) & 0xffffu)
+#define PART(word, i) ((word) >> 16 * (i)&0xffffu)
 #endif
 
 #if ELEMENT == 5
@@ -59,8 +59,7 @@ DEVICE_FN void load_stored(real *to, __global const stored *from) {
     const uint word[1] = {*(__global const uint *)from};
 #endif
 #pragma unroll
-    for (int w = 0; w < W; w++)
-        to[w] = NUMBER_OF(PART(word[w * STORED_BYTES / 4], w % (4 / STORED_BYTES)));
+    for (int w = 0; w < W; w++) to[w] = NUMBER_OF(PART(word[w * STORED_BYTES / 4], w % (4 / STORED_BYTES)));
 #endif
 }
 #endif
