@@ -385,6 +385,16 @@ def test_eigenvalues_as_close_as_a_cycle_has_them(n, k, dtype, tolerance):
     np.testing.assert_allclose(triples.singular_values_, 2 - wanted[:k], atol=4 * tolerance)
 
 
+def test_all_vectors_of_a_cycle():
+    """Rounding of the last turns of its 300 vectors does not keep them turning."""
+    n = 300
+    W = sp.coo_matrix((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n)).tocsr()
+    wanted = np.sort(1 - np.cos(2 * np.pi * np.arange(n) / n))
+    model = kiln.SpectralEmbedding(n - 1, affinity="precomputed", **CPU).fit(W)
+    assert model.converged_ and model.report_.figures["orthogonality"] <= 4 * n * np.finfo(float).eps
+    np.testing.assert_allclose(model.eigenvalues_, wanted, atol=2e-8)
+
+
 def rbf_affinity(X):
     return rbf_kernel(X, gamma=1e-3)
 

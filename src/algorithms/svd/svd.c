@@ -56,6 +56,7 @@ static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
     const double tolerance = s->run.tolerance;
     int64_t good = 0;
     if (!s->judged) TRY(ki_svd_judge(s));
+    if (s->run.cancelled) goto done; /* the judgement itself was stopped */
     const bool fine = report->residual <= tolerance;
     if (fine && (look->vanished || look->certain >= s->k - s->locked)) goto done;
     while (good < s->locked + look->certain && s->residual[good] <= tolerance) good++;

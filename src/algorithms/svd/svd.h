@@ -130,6 +130,6 @@ kiln_status ki_svd_judge(struct ki_svd *s);
 kiln_status ki_svd_gather(struct ki_svd *s);
 
 /* svd_small.c: R = U diag(s) V^T, k x k, s descending: R becomes U. */
-void ki_small_svd(double *R, double *V, double *s, int64_t k);
+void ki_small_svd(double *R, double *V, double *s, int64_t k, struct ki_run *run);
 
 #endif

@@ -1,9 +1,10 @@
 /* The singular values of a small R by Hestenes' rotations of its columns until these are orthogonal: of
  * columns of very different lengths the short ones come out right, too (Demmel and Veselic, SIAM J. Matrix
- * Anal. Appl. 13, 1992). R is held by columns meanwhile, one after the other. */
+ * Anal. Appl. 13, 1992). R is held by columns meanwhile, one after the other. A caller that asks to stop gets
+ * what there is: U's columns are then of length 1, and no more. */
 #include "algorithms/svd/svd.h"
 
-enum { SWEEPS = 60 };
+enum { SWEEPS = 60, MANY = 256 }; /* from so many columns on the caller is heard in a sweep */
 
 static void transpose(double *A, int64_t k) {
     for (int64_t i = 0; i < k; i++)
@@ -14,10 +15,16 @@ static void transpose(double *A, int64_t k) {
         }
 }
 
+/* Eight sums go side by side. */
 static double dot(const double *a, const double *b, int64_t k) {
-    double sum = 0;
-    for (int64_t i = 0; i < k; i++) sum += a[i] * b[i];
-    return sum;
+    double sums[8] = {0};
+    int64_t i = 0;
+    for (; i + 8 <= k; i += 8)
+        for (int l = 0; l < 8; l++) sums[l] += a[i + l] * b[i + l];
+    for (; i < k; i++) sums[0] += a[i] * b[i];
+    for (int l = 4; l > 0; l /= 2)
+        for (int j = 0; j < l; j++) sums[j] += sums[j + l];
+    return sums[0];
 }
 
 static void rotate(double *a, double *b, double c, double t, int64_t k) {
@@ -28,21 +35,26 @@ static void rotate(double *a, double *b, double c, double t, int64_t k) {
     }
 }
 
-/* Returns whether a pair was not orthogonal. */
-static bool sweep(double *R, double *V, int64_t k) {
+/* Returns whether a pair was not orthogonal. squares: room for those of the columns' lengths. */
+static bool sweep(double *R, double *V, double *squares, int64_t k, struct ki_run *run) {
+    const double rounding = DBL_EPSILON * sqrt((double)k); /* of a product of two columns */
     bool turned = false;
-    for (int64_t p = 0; p < k; p++)
+    for (int64_t c = 0; c < k; c++) squares[c] = dot(R + c * k, R + c * k, k);
+    for (int64_t p = 0; p < k && !run->cancelled; p++) {
         for (int64_t q = p + 1; q < k; q++) {
             double *const a = R + p * k, *const b = R + q * k;
-            const double off = dot(a, b, k), aa = dot(a, a, k), bb = dot(b, b, k);
-            if (!(fabs(off) > DBL_EPSILON * sqrt(aa) * sqrt(bb))) continue;
+            const double off = dot(a, b, k), aa = squares[p], bb = squares[q];
+            if (!(fabs(off) > rounding * sqrt(aa) * sqrt(bb))) continue;
             const double theta = (bb - aa) / (2 * off);
             const double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + hypot(theta, 1));
             rotate(a, b, 1 / hypot(t, 1), t, k);
             rotate(V + p * k, V + q * k, 1 / hypot(t, 1), t, k);
+            squares[p] = dot(a, a, k), squares[q] = dot(b, b, k);
             turned = true;
         }
-    return turned;
+        if (k >= MANY) ki_run_tell(run);
+    }
+    return turned && !run->cancelled;
 }
 
 static void swap_rows(double *A, int64_t a, int64_t b, int64_t k) {
@@ -74,10 +86,10 @@ static void complete(double *U, int64_t c, int64_t k) {
     }
 }
 
-void ki_small_svd(double *R, double *V, double *s, int64_t k) {
+void ki_small_svd(double *R, double *V, double *s, int64_t k, struct ki_run *run) {
     for (int64_t i = 0; i < k * k; i++) V[i] = i % (k + 1) == 0;
     transpose(R, k);
-    for (int turn = 0; turn < SWEEPS && sweep(R, V, k); turn++) {
+    for (int turn = 0; turn < SWEEPS && sweep(R, V, s, k, run); turn++) {
     }
     for (int64_t c = 0; c < k; c++) s[c] = sqrt(dot(R + c * k, R + c * k, k));
     for (int64_t c = 0; c < k; c++) {
