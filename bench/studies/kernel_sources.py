@@ -6,7 +6,7 @@ the dialect before it, as it was until 9e1e7929: NVRTC for sm_90, without a GPU,
 
 The kernels are the ten files of which the most programs are built: --programs is what `kiln kernels list --backend
 opencl` writes of the caches that the conformance suite and the tests of the verbs leave (test-cache/kiln and
-kiln-unoptimised in the build folder). Each is built in the variant that its file names first. Sources come from
+package in the build folder). Each is built in the variant that its file names first. Sources come from
 git: --before puts the parts that its kernel_source.c lists before each kernel, --after and the working tree
 ("today") follow the lines #include. Seconds are the processor's, of this process with all its threads, as others
 may use the machine; the least of the turns, in which the states alternate.
