@@ -371,7 +371,7 @@ OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
 
 
 def _launch(command, before="", by="", **environment):
-    done = subprocess.run([*command, "-c", PROGRAM.format(before=before, by=by)], text=True, timeout=120,
+    done = subprocess.run([*command, "-c", PROGRAM.format(before=before, by=by)], text=True, timeout=300,
                           capture_output=True, check=False, env=dict(os.environ, **environment))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("found 2 True") == 2, (done.stdout, done.stderr)

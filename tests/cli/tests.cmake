@@ -43,7 +43,7 @@ add_test(NAME cli_checkpoint COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_D
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_checkpoint PROPERTIES TIMEOUT 600)
 add_test(NAME cli_budgets COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/budget_test.py $<TARGET_FILE:kiln_cli>
-  cpu/f64 cpu/f32/short opencl/dense/f64/map opencl/sparse/f32/read/short opencl:0.0*2/dense/f64/read/short opencl:0.0*2/sparse/f64/map/short)
+  cpu/f64 cpu/f32/short opencl/dense/f64/map opencl/sparse/f32/read/short opencl:0.0*2/sparse/f64/map/short)
 set_tests_properties(cli_budgets PROPERTIES TIMEOUT 1200)
 # The memory that the process holds, seen from outside: sanitizers hold memory of their own.
 if(NOT KILN_SANITIZE)
