@@ -11,10 +11,9 @@ install(FILES ${binding} DESTINATION kiln COMPONENT python)
 get_target_property(soversion kiln_shared SOVERSION)
 if(APPLE)
   set(installed libkiln.${soversion}.dylib)
-  set(beside "@loader_path")
+  set_target_properties(kiln_shared PROPERTIES INSTALL_NAME_DIR "@loader_path" BUILD_WITH_INSTALL_NAME_DIR ON)
 else()
   set(installed libkiln.so.${soversion})
-  set(beside "$ORIGIN")
 endif()
 install(FILES $<TARGET_FILE:kiln_shared> DESTINATION kiln RENAME ${installed} COMPONENT python)
 
@@ -22,7 +21,7 @@ install(FILES $<TARGET_FILE:kiln_shared> DESTINATION kiln RENAME ${installed} CO
 add_executable(kiln_bundled cli/main.c $<TARGET_OBJECTS:kiln_tool>)
 target_include_directories(kiln_bundled PRIVATE cli ${JANSSON_INCLUDE_DIR})
 target_link_libraries(kiln_bundled PRIVATE kiln_flags kiln_shared ${JANSSON_LIBRARY} m)
-set_target_properties(kiln_bundled PROPERTIES OUTPUT_NAME kiln-tool INSTALL_RPATH ${beside})
+set_target_properties(kiln_bundled PROPERTIES OUTPUT_NAME kiln-tool INSTALL_RPATH "$ORIGIN")
 install(TARGETS kiln_bundled RUNTIME DESTINATION kiln COMPONENT python)
 
 # The package as a system has it (cmake/package.cmake), where the library and the tool are packages of their own.

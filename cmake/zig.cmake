@@ -3,7 +3,6 @@
 if("$ENV{KILN_TARGET}" MATCHES "-macos")
   set(CMAKE_SYSTEM_NAME Darwin)
   set(CMAKE_INSTALL_NAME_TOOL true) # CMake asks for one; nothing that is installed needs it
-  set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 else()
   set(CMAKE_SYSTEM_NAME Linux)
 endif()

@@ -80,7 +80,9 @@ tag() {
 # $plain/checked has the wheel with the name of what it runs on, and a pattern of these names is in `expected`.
 checked() {
     case $KILN_TARGET in
-    *-macos.*) # no tool of this system checks these
+    *-macos.*) # no tool of this system checks these, but that the tool looks for the library beside itself
+        run_quietly "$cache/tools/bin/python" -c 'import sys, zipfile
+sys.exit(b"@loader_path/libkiln" not in zipfile.ZipFile(sys.argv[1]).read("kiln/kiln-tool"))' "$plain"/*.whl
         processor=${KILN_TARGET%%-*}
         [ "$processor" != aarch64 ] || processor=arm64
         tag "macosx_11_0_$processor"

@@ -1,6 +1,6 @@
 /* Kiln: dense factors of half precision. Sampled products wait for the rows that their entries gather, and in
- * half precision these are half as long. kiln_half is an object of its own and no type of matrix, so that no
- * call can be given one that does not take it. kiln.h does not include this header.
+ * half precision these are half as long. Such a factor is an object of its own and no type of matrix, so that
+ * no call can be given one that does not take it. kiln.h does not include this header.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
