@@ -216,11 +216,24 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             error.args = (with_names(str(error), getattr(self, "feature_names_in_", None)),)
             raise
         single = first.dtype == np.float32
+        if self._by_levels(report):
+            report.warnings.pop("rank", None)
         self._keep_report(report, single)
         given = {name: True for name in GIVEN if options.get(name)}
         # what save() tells is put into words there
         self._kept = bytes(ffi.buffer(made)), given, where.name, single
         return report
+
+    def _by_levels(self, report: Report) -> bool:
+        """Whether columns depend on each other by nothing but how text is encoded, of which the tool does not
+        warn either: with an intercept each text column whose levels are all features makes one of them do."""
+        if self._schema is None:
+            return False
+        whole = sum(column.get("kind") == "text" and "reference" not in column
+                    for column in json.loads(self._schema).get("columns", ()))
+        intercept = bool(getattr(self, "fit_intercept", True))
+        rank = report.figures.get("rank", report.figures.get("parameters", np.nan) - intercept)
+        return bool(self.n_features_in_ - rank <= whole - (not intercept))
 
     def _account(self) -> dict[str, str]:
         """What save() writes of the last fit, or what the file said."""

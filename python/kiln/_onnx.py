@@ -42,18 +42,20 @@ _NEAREST = ("shifted = Sub(row, shift) cross = MatMul(shifted, minus_twice) near
             "scores = CastLike(distance, X)")
 _UNIT = ("length = ReduceL2(wide, one_axis) empty = Equal(length, zero) safe = Where(empty, one, length) "
          "row = Div(wide, safe) ")
-# the multiplicative update of W until the likelihood of X rests, as kiln_transform has it
+# the multiplicative update of W until the likelihood of X rests, as kiln_transform has it: added up in
+# float64, as a sum of float32 would rest elsewhere
 _FOLD_IN = """
 sums = ReduceSum(X, one_axis) lengths = Mul(sums, zero) start = Add(lengths, ones)
-variable, last = Loop<body = step (int64 i, bool on, {kind}[N, K] W, {kind} before)
-    => (bool more, {kind}[N, K] next, {kind} fit) {{
+variable, last = Loop<body = step (int64 i, bool on, {kind}[N, K] W, double before)
+    => (bool more, {kind}[N, K] next, double fit) {{
     product = MatMul(W, H) guarded = Max(product, least) ratio = Div(X, guarded)
     Y = MatMul(ratio, H_transposed)
     moved = Mul(W, Y) raised = Add(moved, shape) next = Mul(raised, over)
-    logarithm = Log(guarded) terms = Mul(X, logarithm) fit = ReduceSum<keepdims = 0>(terms)
+    logarithm = Log(guarded) terms = Mul(X, logarithm) wide = Cast<to = 11>(terms)
+    fit = ReduceSum<keepdims = 0>(wide)
     change = Sub(fit, before) far = Abs(change) size = Abs(fit) bound = Mul(size, tolerance)
     moves = Greater(far, bound) early = Less(i, two) more = Or(moves, early)
-}}>(steps, true, start, zero)
+}}>(steps, true, start, no_fit)
 """
 
 
@@ -116,10 +118,11 @@ def _parts(model: Any, kind: str) -> _Graph:
     sums = H.sum(axis=1, dtype=np.float64) + rate
     over = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)[None, :]
     tensors = {"H": H, "H_transposed": H.T, "shape": shape - 1, "over": over, "ones": np.ones((1, len(H))),
-               "least": np.finfo(H.dtype).tiny, "tolerance": 1e-7, "zero": 0.0}
+               "least": np.finfo(H.dtype).tiny, "zero": 0.0}
     return _Graph(f"{kind}[N, {len(H)}] variable", _FOLD_IN.format(kind=kind),
                   {**{name: np.asarray(value, H.dtype) for name, value in tensors.items()},
-                   "steps": np.int64(1000), "true": np.True_, "two": np.int64(2)})
+                   "tolerance": np.array(1e-7), "no_fit": np.zeros(()), "steps": np.int64(1000),
+                   "true": np.True_, "two": np.int64(2)})
 
 
 _GRAPHS: tuple[tuple[Any, Callable[[Any, str], _Graph]], ...] = (
@@ -158,7 +161,8 @@ def to_onnx(model: Any, path: Any = None) -> Any:
     -----
     Results are those of the model but for rounding. The links "probit" and "cauchit" are computed in float32,
     as runtimes have no erf and atan of float64. NMF iterates as ``transform`` does, over all rows of a call
-    at once. kiln.to_sklearn gives what skl2onnx takes, for Pipelines.
+    at once; in float32 rounding may end it a step earlier or later, which changes the likelihood by 1e-7 of
+    itself. kiln.to_sklearn gives what skl2onnx takes, for Pipelines.
 
     Examples
     --------

@@ -41,6 +41,18 @@ def test_text_becomes_levels(kind, tmp_path):
         np.testing.assert_allclose(each.predict(turned), theirs.predict(FEATURES[:20]), rtol=1e-8)
 
 
+@pytest.mark.parametrize("make", [lambda: kiln.LinearRegression(device="cpu"),
+                                  lambda: kiln.GeneralizedLinearRegressor(device="cpu")])
+def test_levels_add_up_to_the_intercept_without_a_word(make):
+    """What text alone makes depend on other columns is no news; what else does is."""
+    frame = FRAME[["size", "colour", "floor"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "rank" not in make().fit(frame, PRICE).report_.warnings
+    with pytest.warns(UserWarning, match="columns depend on each other"):
+        make().fit(frame.assign(twice=2 * frame["size"]), PRICE)
+
+
 def test_the_index_is_no_column():
     """It was one in kiln.read, under the name __index_level_0__, of each frame whose rows had been taken out
     of another."""
