@@ -335,6 +335,8 @@ class Matrix:
 
     def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
         self._keep: list[Any] = []  # what the C matrix points into
+        if dtype is not None and np.dtype(dtype) not in _TYPES:
+            raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
         pointer = ffi.new("kiln_matrix **")
         if isinstance(array, (str, os.PathLike)):
             self._file = array
@@ -423,7 +425,19 @@ class Matrix:
     def __reduce__(self) -> Any:
         """Copies, and pickles, have the values of their own, or the file."""
         return _made, (self.numpy() if self._file is None else self._file, self.device, self.dtype,
-                       self.feature_names, self._folder is not None)
+                       self.feature_names, self._folder is not None, self.shape)
+
+    def __copy__(self) -> Matrix:
+        """The values of a file, which nobody changes, are the copy's, too."""
+        if self._file is None:
+            function, arguments = self.__reduce__()
+            return function(*arguments)
+        made = Matrix.within(self.pointer, self.device, self)
+        made._file, made._folder, made.feature_names = self._file, self._folder, self.feature_names
+        return made
+
+    def __deepcopy__(self, known: Any) -> Matrix:
+        return self.__copy__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         values = self.numpy()
@@ -471,13 +485,18 @@ class Matrix:
 streams: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # folders by their files
 
 
-def _made(array: Any, where: Device, dtype: Any, names: Any = None, streamed: bool = False) -> Matrix:
+def _made(array: Any, where: Device, dtype: Any, names: Any = None, streamed: bool = False,
+          shape: Any = None) -> Matrix:
     folder = streams.get(array) if streamed else None
     if streamed and not os.path.exists(array):
         raise DataError("the rows of this matrix were in a temporary file of kiln.stream, which has gone "
                         "with the last matrix that had it: stream them again, or keep the file "
                         "yourself: kiln.matrix('X.npy')")
     made = Matrix(array, where, dtype=dtype)
+    if shape is not None and made.shape != tuple(shape):
+        raise DataError(f"{os.fspath(array)} makes a matrix of {made.shape[0]} x {made.shape[1]}, but this one "
+                        f"was of {shape[0]} x {shape[1]}: the file has changed, or columns of it were left "
+                        "out, so that kiln.read has to read it again")
     made.feature_names, made._folder = names, folder
     return made
 

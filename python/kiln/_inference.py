@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import Matrix, matrix
-from ._base import as_columns, beside, host_vector
+from ._base import as_columns, beside, check_fitted, host_vector
 from ._library import ArgumentError, DataError, check, ffi, lib, struct, text
 from ._words import convergence, warn
 
@@ -53,6 +53,9 @@ class Inference:
             raise ArgumentError(f"cov_type must be one of {list(_KINDS)}, got {cov_type!r}")
         if (groups is not None) != (cov_type == "cluster"):
             raise ArgumentError("groups belong to cov_type='cluster', which needs them")
+        if not hasattr(model, "_inferred_loss"):
+            raise ArgumentError(f"a {type(model).__name__} has no statistics: linear models of kiln have")
+        check_fitted(model)
         _refuse_other_data(model, sample_weight, offset)
         X = model._validate(X, reset=False)
         sample_weight = model._weights(sample_weight, X)

@@ -87,6 +87,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
     if str(dtype) not in kinds:
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
+    counted = any(isinstance(one, (int, np.integer)) for one in (target, source, weight))
     target, source, weight = (_column(one, name) for one, name in ((target, "target"), (source, "source"),
                                                                    (weight, "weight")))
     ways = {None: lib.KILN_MISSING_DEFAULT, "error": lib.KILN_MISSING_ERROR, "drop": lib.KILN_MISSING_DROP,
@@ -116,7 +117,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     options.map = mapped
     if parts:
         path, part = _share(path, format, part)
-    data, path = _read(path, where, options, format, wanted, part)
+    with speaking(counted="from 0" if counted else ""):
+        data, path = _read(path, where, options, format, wanted, part)
     X = Matrix.within(lib.kiln_data_X(data), where, data) if mapped or device is not None else host_copy(
         lib.kiln_data_X(data), where, data)
     if mapped:

@@ -10,7 +10,8 @@ import warnings
 from typing import Iterator, Mapping
 
 # This thread has: .names, the parameters of the estimator or function that it is in, by the library's fields;
-# .table, the name of the file that a table in memory was; .reader, who reads it, one of _READERS
+# .table, the name of the file that a table in memory was; .reader, who reads it, one of _READERS;
+# .counted, whether the caller gave columns by an index, from 0, which the library counts from 1
 _said = threading.local()
 
 _PARAMETERS = {"tolerance": "tol", "max_iterations": "max_iter", "restarts": "n_init", "seed": "random_state",
@@ -104,7 +105,11 @@ def words(message: str) -> str:
     message = re.sub(r"kiln_(?!read)[a-z]+_options\.(?P<field>\w+)", _parameter, message)
     for option, meant in _OPTIONS:
         message = re.sub(option, meant, message)
-    return message
+    if getattr(_said, "counted", ""):
+        message = re.sub(r"(so that no \w+ can be |(?:target|source|weight) ')(\d+)",
+                         lambda found: found[1] + str(int(found[2]) - 1), message)
+    return re.sub(r"give its number, from 1 to (\d+)",
+                  lambda found: f"give its index, from 0 to {int(found[1]) - 1}", message)
 
 
 def advice(hint: str) -> str:

@@ -441,8 +441,8 @@ def graph_of(weight):
 def test_messages_are_of_what_was_given(tmp_path):
     """The parameters that the caller wrote, the link that is meant, and hints that can be followed."""
     square, counts = sp.csr_matrix(X[:4]), np.abs(TARGET)
-    np.save(tmp_path / "u1.npy", np.ones((5, 3), np.uint8))
     np.save(tmp_path / "f4.npy", np.ones((5, 3), np.float32))
+    np.save(tmp_path / "columns.npy", np.asfortranarray(X))
     for call, said in (
             (lambda: kiln.pagerank(square, alpha=2), "alpha is 2"),
             (lambda: kiln.pagerank(square, damping=2), "damping is 2"),
@@ -462,6 +462,10 @@ def test_messages_are_of_what_was_given(tmp_path):
             (lambda: kiln.GeneralizedLinearRegressor("poisson", link_power=2.0, **CPU).fit(X, counts),
              "it belongs to link='power'"),
             (lambda: kiln.SpectralEmbedding(2, gamma=-1, **CPU).fit(X), "'gamma' parameter"),
-            (lambda: kiln.matrix(tmp_path / "u1.npy"), "astype, or read it into memory by kiln.read)"),
-            (lambda: kiln.matrix(tmp_path / "f4.npy"), "(the other dtype, or read it into memory by")):
+            (lambda: kiln.read(tmp_path / "f4.npy", target=3), "so that no target can be 3"),
+            (lambda: kiln.read(tmp_path / "f4.npy", target="q"), "give its index, from 0 to 2, or -1"),
+            (lambda: kiln.Inference(kiln.KMeans(2, **CPU).fit(X), X, TARGET), "a KMeans has no statistics"),
+            (lambda: kiln.Inference(kiln.LinearRegression(), X, TARGET), "is not fitted yet"),
+            (lambda: kiln.matrix(X, dtype="int8"), "dtype must be float32 or float64"),
+            (lambda: kiln.matrix(tmp_path / "columns.npy"), "(X), or read it into memory by kiln.read)")):
         refused(call, said)
