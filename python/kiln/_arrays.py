@@ -430,8 +430,7 @@ class Matrix:
     def __copy__(self) -> Matrix:
         """The values of a file, which nobody changes, are the copy's, too."""
         if self._file is None:
-            function, arguments = self.__reduce__()
-            return function(*arguments)
+            return _made(*self.__reduce__()[1])
         made = Matrix.within(self.pointer, self.device, self)
         made._file, made._folder, made.feature_names = self._file, self._folder, self.feature_names
         return made
@@ -494,9 +493,9 @@ def _made(array: Any, where: Device, dtype: Any, names: Any = None, streamed: bo
                         "yourself: kiln.matrix('X.npy')")
     made = Matrix(array, where, dtype=dtype)
     if shape is not None and made.shape != tuple(shape):
-        raise DataError(f"{os.fspath(array)} makes a matrix of {made.shape[0]} x {made.shape[1]}, but this one "
-                        f"was of {shape[0]} x {shape[1]}: the file has changed, or columns of it were left "
-                        "out, so that kiln.read has to read it again")
+        raise DataError(f"{os.fspath(array)} makes a matrix of {made.shape[0]} x {made.shape[1]}, but this "
+                        f"one was of {shape[0]} x {shape[1]}: the file has changed, or columns of it were "
+                        "left out, so that kiln.read has to read it again")
     made.feature_names, made._folder = names, folder
     return made
 

@@ -64,6 +64,16 @@ def test_copies_keep_the_file(tmp_path, monkeypatch):
         pickle.loads(text)
 
 
+def test_copies_of_a_part_of_a_file(tmp_path):
+    """They are that part; a pickle, which has the name alone, says that it would be more."""
+    (tmp_path / "t.csv").write_text("a,b,c\n1,2,3\n4,5,7\n")
+    part = kiln.read(tmp_path / "t.csv", target="c", mapped=True).X
+    for one in (copy.copy(part), copy.deepcopy(part)):
+        assert one.mapped and np.array_equal(one.numpy(), [[1, 2], [4, 5]])
+    with pytest.raises(kiln.DataError, match="makes a matrix of 2 x 3, but this one was of 2 x 2"):
+        pickle.loads(pickle.dumps(part))
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame, None])
 def test_what_is_not_finite_is_told_by_batch_and_row(form):
     rows = np.ones((4, 3))
