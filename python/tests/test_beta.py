@@ -184,3 +184,16 @@ def test_verified_near_0(tool, tmp_path, least):
         null = 2 * sum(exact(5, y, (1 / (1 + mp.exp(-nowhere)), 1 / (1 + mp.exp(nowhere)))) for y in shares)
     assert made["metrics"]["null_deviance"] == pytest.approx(float(null), rel=1e-12)
     assert verified
+
+
+def test_a_precision_beside_means_that_are_1_by_rounding():
+    rng = np.random.default_rng([1, 1000, 10])
+    X = rng.normal(size=(60, 4))
+    mean = np.clip(-np.expm1(-np.exp(X @ rng.normal(size=4))), 1e-9, 1 - 1e-9)
+    y = np.clip(rng.beta(100 * mean, 100 * (1 - mean)), 1e-12, 1 - 1e-12)
+    best = kiln.GeneralizedLinearRegressor("beta", link="cloglog", parameter="estimate",
+                                           device="cpu").fit(X, y).parameter_
+    lower, least, higher = (kiln.GeneralizedLinearRegressor("beta", link="cloglog", parameter=best * part,
+                                                            device="cpu").fit(X, y).report_.figures["aic"]
+                            for part in (0.9, 1, 1.1))
+    assert least < min(lower, higher)

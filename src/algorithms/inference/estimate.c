@@ -28,10 +28,11 @@ static double negative_binomial_slope(double alpha, double y, double mu) {
     return -r * (digamma_step(y, r) - log1p(mu / r) + (mu - y) / (r + mu));
 }
 
+/* With x psi(P x) = x psi(P x + 1) - 1 / P, which has its limit where a mean is 0 or 1 by rounding. */
 static double beta_slope(double p, double y, double mu) {
     const double nu = 1 - mu;
-    return p *
-           (ki_digamma(p) - mu * ki_digamma(p * mu) - nu * ki_digamma(p * nu) + mu * log(y) + nu * log1p(-y));
+    return 2 + p * (ki_digamma(p) - mu * ki_digamma(p * mu + 1) - nu * ki_digamma(p * nu + 1) + mu * log(y) +
+                    nu * log1p(-y));
 }
 
 /* A row's derivative by t. Of Tweedie's there is none without the dispersion. */
