@@ -232,7 +232,7 @@ const struct option tool_options[] = {
      .help = "Names of the columns, a line each, for data without names. Beside docword.NAME.txt "
              "vocab.NAME.txt is found."},
     {.name = "map", .kind = OPTION_FLAG, .group = GROUP_DATA,
-     .verbs = TRAINS | BIT(PREDICT) | BIT(EVALUATE) | BIT(PASSES) | BIT(CONVERT), AT(map),
+     .verbs = TRAINS | BIT(PREDICT) | BIT(EVALUATE) | BIT(PASSES) | BIT(CONVERT) | BIT(VERIFY), AT(map),
      .help = "Leave the data in their file and read them at each pass, so that they need not fit into "
              "memory: uncompressed .npy by rows, or .npz in CSR. Those of CSV, LIBSVM and .npy of other "
              "types go to a temporary file in TMPDIR, else in /var/tmp."},

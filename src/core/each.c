@@ -62,6 +62,16 @@ kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64
     return KILN_OK;
 }
 
+kiln_status ki_file_entries_get(int32_t *col, void *values, const kiln_matrix *A, int64_t first,
+                                int64_t count) {
+    const kiln_status status = ki_matrix_read(col, A, KI_COL, first, count);
+    return status == KILN_OK ? ki_matrix_read(values, A, KI_VALUES, first, count) : status;
+}
+
+kiln_status ki_rows_unchanged(const kiln_matrix *A) {
+    return A->file ? ki_file_check(A->file) : KILN_OK;
+}
+
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X) {
     if (X->here) return X->device->processes->each(made, sums, each, X);
     if (X->file) return ki_each_in_file(made, sums, each, X);

@@ -32,6 +32,12 @@ kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *
 /* Entries [first, first + count) of a dense matrix, elements of its type, to host memory. */
 kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64_t count);
 
+/* Entries of a sparse matrix that lies in a file, likewise; and the end of reading: ERR_IO where the file is
+ * no longer what it was, of a matrix in a file. */
+kiln_status ki_file_entries_get(int32_t *col, void *values, const kiln_matrix *A, int64_t first,
+                                int64_t count);
+kiln_status ki_rows_unchanged(const kiln_matrix *A);
+
 /* A's numbers are a method's own, though they came from the host: operations on it are not shared. */
 void ki_matrix_not_shared(kiln_matrix *A);
 

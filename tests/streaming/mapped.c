@@ -236,6 +236,54 @@ static void other_operations(void **state) {
     kiln_device_close(cpu);
 }
 
+struct judged {
+    kiln_verification model;
+    kiln_kmeans_verification clusters;
+    kiln_svd_verification triples;
+};
+
+/* Claims that any numbers make, one right as another. */
+static void judge(struct judged *judged, const kiln_matrix *A) {
+    kiln_device *device = kiln_matrix_device(A);
+    const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
+    kiln_matrix *w = NULL, *y = NULL, *V = NULL, *s = NULL, *C = NULL;
+    STEP(kiln_matrix_dense(&w, device, KILN_F64, cols, 1, X));
+    STEP(kiln_matrix_dense(&y, device, KILN_F64, rows, 1, X));
+    STEP(kiln_matrix_dense(&V, device, KILN_F64, cols, 2, X));
+    STEP(kiln_matrix_dense(&s, device, KILN_F64, 2, 1, (const double[]){9, 4}));
+    STEP(kiln_matrix_dense(&C, device, KILN_F64, 3, cols, X));
+    const kiln_loss loss = {.kind = KILN_LOSS_SQUARED, .y = y};
+    *judged = (struct judged){.model = {.size = sizeof judged->model},
+                              .clusters = {.size = sizeof judged->clusters},
+                              .triples = {.size = sizeof judged->triples}};
+    STEP(kiln_verify(&judged->model, &loss, A, w, NULL, NULL));
+    STEP(kiln_verify_kmeans(&judged->clusters, C, A, NULL));
+    STEP(kiln_verify_svd(&judged->triples, V, s, A, NULL));
+    kiln_matrix *const all[] = {w, y, V, s, C};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+}
+
+/* Two windows of rows give what all rows give, to the last bit. */
+static void judged_from_the_file(kiln_status (*fetch)(kiln_data **data, kiln_device *device, int map)) {
+    kiln_device *cpu = cpu_device();
+    kiln_data *whole = NULL, *mapped = NULL;
+    static struct judged found, wanted;
+    STEP(fetch(&whole, cpu, 0));
+    STEP(fetch(&mapped, cpu, 1));
+    judge(&wanted, kiln_data_X(whole));
+    judge(&found, kiln_data_X(mapped));
+    assert_memory_equal(&found, &wanted, sizeof found);
+    assert_true(found.model.objective > 1 && found.clusters.inertia > 1);
+    kiln_data_free(whole);
+    kiln_data_free(mapped);
+    kiln_device_close(cpu);
+}
+
+static void dense_judged_from_the_file(void **state) {
+    (void)state;
+    judged_from_the_file(open_data);
+}
+
 /* Other numbers of the same size in the same place, and the time of writing set back: no result, from the CPU
  * and from a device that brings X. */
 static void written_in_use(void **state) {
@@ -373,6 +421,16 @@ static kiln_data *open_npz(kiln_device *device, int map) {
     kiln_data *data = NULL;
     assert_int_equal(kiln_data_read(&data, device, npz, &options), KILN_OK);
     return data;
+}
+
+static kiln_status open_sparse(kiln_data **data, kiln_device *device, int map) {
+    *data = open_npz(device, map);
+    return KILN_OK;
+}
+
+static void sparse_judged_from_the_file(void **state) {
+    (void)state;
+    judged_from_the_file(open_sparse);
 }
 
 static void sparse_on(const char *name, int64_t memory) {
@@ -617,11 +675,13 @@ int main(void) {
                                        TEST(with_little_memory),
                                        TEST(refusals),
                                        TEST(other_operations),
+                                       TEST(dense_judged_from_the_file),
                                        TEST(written_in_use),
                                        TEST(cut_off_in_use),
                                        TEST(disk_faults),
                                        TEST(memory_faults),
                                        SPARSE_TEST(sparse_on_the_cpu),
+                                       SPARSE_TEST(sparse_judged_from_the_file),
                                        SPARSE_TEST(sparse_of_several_chunks),
                                        SPARSE_TEST(sparse_that_changes),
                                        SPARSE_TEST(sparse_memory_faults),

@@ -306,7 +306,7 @@ kiln_status ki_newton_look_again(struct ki_newton_work *work, struct ki_newton_m
     TRY(again_explained(&explained, work));
     const double numbers = columns * (double)kiln_matrix_rows(newton->X);
     if (explained || columns * numbers > MOST || numbers > ROOM) goto done;
-    status = ki_copy_take(&X, newton->X);
+    status = ki_copy_take(&X, newton->X, true);
     if (status == KILN_OK) status = again_go_on(work, model, stop, &X);
     if (status == KILN_ERR_UNSUPPORTED) status = KILN_OK; /* rows that lie in other processes */
 done:

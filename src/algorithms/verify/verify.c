@@ -27,7 +27,7 @@ enum { FORMULA = 8 }; /* operations of a loss, a slope or a penalty */
 static kiln_status load(struct ki_verify_facts *f, const kiln_matrix *X, const kiln_matrix *W,
                         const kiln_matrix *b) {
     kiln_status status;
-    TRY(ki_copy_take(&f->X, X));
+    TRY(ki_copy_take(&f->X, X, false));
     TRY(ki_copy_vector(&f->y, f->loss->y));
     if (f->loss->weights) TRY(ki_copy_vector(&f->s, f->loss->weights));
     if (f->loss->offset) TRY(ki_copy_vector(&f->offset, f->loss->offset));
@@ -415,6 +415,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
         made.gap = ratio(fmax(made.objective - (double)dual.value, 0), made.objective);
         made.gap_rounding = ratio(made.objective_rounding + dual.blur, made.objective);
     }
+    TRY(ki_copy_check(&f.X));
     KI_GIVE(kiln_verification, result, &made);
 done:
     unload(&f);

@@ -5,26 +5,48 @@
 
 #include "algorithms/algorithm.h"
 
-/* A matrix on the host as doubles. */
-struct ki_copy {
-    int64_t rows, cols;
-    int64_t *row_start; /* NULL: dense */
+/* Rows of a matrix on the host as doubles: all of them, or, where A lies in a file, those of a window about
+ * the one that was asked for last. */
+struct ki_copy_window {
+    int64_t first, end, begin; /* rows; the entry that x begins with */
     int32_t *col;
     double *x;
+    int64_t room; /* entries of a window */
+    kiln_status status;
+    struct ki_error_copy error;
 };
-kiln_status ki_copy_take(struct ki_copy *copy, const kiln_matrix *A); /* into a zeroed copy */
+struct ki_copy {
+    int64_t rows, cols;
+    int64_t *row_start;   /* NULL: dense */
+    const kiln_matrix *A; /* NULL: all rows are there */
+    struct ki_copy_window *window;
+};
+/* Into a zeroed copy. A that lies in a file is read again each time its rows are gone through, and has to
+ * live as long; dense ones of `whole` are there at once. */
+kiln_status ki_copy_take(struct ki_copy *copy, const kiln_matrix *A, bool whole);
+/* The first error of reading, after which rows are zeros. */
+kiln_status ki_copy_check(const struct ki_copy *copy);
 void ki_copy_free(struct ki_copy *copy);
+void ki_copy_move(const struct ki_copy *copy, int64_t row); /* the window, to begin with it */
+
+static inline int64_t ki_row_begin(const struct ki_copy *A, int64_t i) {
+    if (i < A->window->first || i >= A->window->end) ki_copy_move(A, i);
+    return (A->row_start ? A->row_start[i] : i * A->cols) - A->window->begin;
+}
 
 static inline int64_t ki_row_size(const struct ki_copy *A, int64_t i) {
     return A->row_start ? A->row_start[i + 1] - A->row_start[i] : A->cols;
 }
 
 static inline const double *ki_row_values(const struct ki_copy *A, int64_t i) {
-    return A->x + (A->row_start ? A->row_start[i] : i * A->cols);
+    const int64_t begin = ki_row_begin(A, i);
+    return A->window->x + begin;
 }
 
 static inline int64_t ki_row_column(const struct ki_copy *A, int64_t i, int64_t e) {
-    return A->row_start ? A->col[A->row_start[i] + e] : e;
+    if (!A->row_start) return e;
+    const int64_t begin = ki_row_begin(A, i);
+    return A->window->col[begin + e];
 }
 
 kiln_status ki_copy_vector(double **values, const kiln_matrix *A); /* dense, of ki_alloc */

@@ -146,7 +146,7 @@ static kiln_status verify(kiln_als_verification *result, const char *call, const
     m.r = kiln_matrix_cols(A);
     m.type = kiln_matrix_type(A);
     m.entries = kiln_matrix_nnz(R);
-    TRY(ki_copy_take(&m.R, R));
+    TRY(ki_copy_take(&m.R, R, false));
     TRY(ki_copy_vector(&m.a, A));
     TRY(ki_copy_vector(&m.b, B));
     TRY(add_up(&sums, &m));
@@ -156,6 +156,7 @@ static kiln_status verify(kiln_als_verification *result, const char *call, const
         .objective = (double)(sums.objective + cells.value / 2),
         .rmse = claims->implicit ? NAN : (double)sqrtl(sums.squares / (long double)m.entries),
         .objective_rounding = (double)(sums.blur + units * cells.size)};
+    TRY(ki_copy_check(&m.R));
     KI_GIVE(kiln_als_verification, result, &found);
 done:
     ki_copy_free(&m.R);

@@ -223,7 +223,7 @@ static kiln_status load(struct ki_verify_model *m, const kiln_matrix *X, const k
     const kiln_loss *loss = m->loss;
     m->k = kiln_matrix_cols(W);
     m->type = kiln_matrix_type(X);
-    TRY(ki_copy_take(&m->X, X));
+    TRY(ki_copy_take(&m->X, X, false));
     TRY(ki_copy_vector(&m->W, W));
     if (b) TRY(ki_copy_vector(&m->b, b));
     if (loss->y) TRY(ki_copy_vector(&m->y, loss->y));
@@ -357,6 +357,7 @@ kiln_status kiln_verify_glm(kiln_glm_verification *result, const kiln_loss *loss
                             1));
     TRY(load(&m, X, W, b, standard_errors));
     TRY(judge(&made, &m));
+    TRY(ki_copy_check(&m.X));
     KI_GIVE(kiln_glm_verification, result, &made);
 done:
     unload(&m);

@@ -12,7 +12,7 @@ struct ranking {
 static kiln_status load(struct ranking *r, const kiln_matrix *A, const kiln_matrix *hubs,
                         const kiln_matrix *authorities) {
     kiln_status status;
-    TRY(ki_copy_take(&r->A, A));
+    TRY(ki_copy_take(&r->A, A, false));
     TRY(ki_copy_vector(&r->hubs, hubs));
     TRY(ki_copy_vector(&r->authorities, authorities));
     r->h = ki_calloc((size_t)r->A.rows * sizeof *r->h);
@@ -70,6 +70,7 @@ kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln_matrix *
     const kiln_hits_verification made = {.eigenvalue = (double)eigenvalue,
                                          .authorities = distance(r.a, eigenvalue, r.authorities, r.A.cols),
                                          .hubs = distance(r.h, hub_norm, r.hubs, r.A.rows)};
+    TRY(ki_copy_check(&r.A));
     KI_GIVE(kiln_hits_verification, result, &made);
 done:
     ki_copy_free(&r.A);

@@ -30,7 +30,7 @@ static kiln_status load(struct clustering *c, const kiln_matrix *centres, const 
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, kiln_matrix_rows(X), 1));
     if (options->labels) TRY(ki_check_matrix(call, "labels", options->labels, X, kiln_matrix_rows(X), 1));
     if (options->clusters) TRY(ki_check_matrix(call, "clusters", options->clusters, X, c->k, 3));
-    TRY(ki_copy_take(&c->X, X));
+    TRY(ki_copy_take(&c->X, X, false));
     TRY(ki_copy_vector(&c->centres, centres));
     if (options->weights) TRY(ki_copy_vector(&c->weights, options->weights));
     if (options->labels) TRY(ki_copy_vector(&c->labels, options->labels));
@@ -235,6 +235,7 @@ kiln_status kiln_verify_kmeans(kiln_kmeans_verification *result, const kiln_matr
     TRY(load(&c, centres, X, &own));
     walk(&c, &made);
     judge(&c, &made);
+    TRY(ki_copy_check(&c.X));
     KI_GIVE(kiln_kmeans_verification, result, &made);
 done:
     ki_copy_free(&c.X);

@@ -42,11 +42,12 @@ static long double pair_of(long double *delta, const struct layout *l, int64_t i
     const long double w = l->weights ? l->weights[i * l->n + j] : 1;
     long double square = 0;
     if (l->options->dissimilarities) {
-        *delta = l->X.x[i * q + j];
-        return isnan(l->X.x[i * q + j]) ? 0 : w;
+        *delta = l->X.window->x[i * q + j];
+        return isnan(l->X.window->x[i * q + j]) ? 0 : w;
     }
     for (int64_t c = 0; c < q; c++) {
-        const long double apart = (long double)l->X.x[i * q + c] - (long double)l->X.x[j * q + c];
+        const long double apart =
+            (long double)l->X.window->x[i * q + c] - (long double)l->X.window->x[j * q + c];
         square += apart * apart;
     }
     *delta = sqrtl(square);
@@ -265,7 +266,7 @@ static kiln_status check_values(const char *call, const struct layout *l, const 
     if (!l->options->dissimilarities) TRY(ki_check_finite(call, "X", X, false));
     for (int64_t e = 0; e < l->n * l->n && status == KILN_OK; e++) {
         if (l->options->dissimilarities)
-            TRY(ki_mds_check_entry(call, "dissimilarity", l->X.x[e], e, l->n, true));
+            TRY(ki_mds_check_entry(call, "dissimilarity", l->X.window->x[e], e, l->n, true));
         if (l->weights) TRY(ki_mds_check_entry(call, "weight", l->weights[e], e, l->n, false));
     }
 done:
@@ -287,7 +288,7 @@ kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,
     if (kiln_matrix_format(X) != KILN_DENSE || (own.dissimilarities && kiln_matrix_cols(X) != l.n))
         TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: X must be dense, and square where it holds dissimilarities",
                     call));
-    TRY(ki_copy_take(&l.X, X));
+    TRY(ki_copy_take(&l.X, X, true));
     TRY(ki_copy_vector(&l.Y, Y));
     if (own.weights) {
         TRY(ki_check_matrix(call, "weights", own.weights, X, l.n, l.n));

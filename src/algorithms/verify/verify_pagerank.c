@@ -21,7 +21,7 @@ static kiln_status load(struct ranking *r, const kiln_matrix *A, const kiln_matr
     r->k = kiln_matrix_cols(ranks);
     r->damping = options->damping != 0 ? options->damping : 0.85;
     r->weighted = !options->unweighted;
-    TRY(ki_copy_take(&r->A, A));
+    TRY(ki_copy_take(&r->A, A, false));
     TRY(ki_copy_vector(&r->ranks, ranks));
     if (t) TRY(ki_copy_vector(&r->teleport, t));
     if (g) TRY(ki_copy_vector(&r->dangling, g));
@@ -103,6 +103,7 @@ kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, const kiln_
                                 kiln_matrix_cols(given[i]) == 1 ? 1 : k));
     TRY(load(&r, A, ranks, &own));
     const kiln_pagerank_verification made = judge(&r);
+    TRY(ki_copy_check(&r.A));
     KI_GIVE(kiln_pagerank_verification, result, &made);
 done:
     ki_copy_free(&r.A);

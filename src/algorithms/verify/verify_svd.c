@@ -17,7 +17,7 @@ struct claimed {
 
 static kiln_status load(struct claimed *c, const kiln_matrix *V, const kiln_matrix *s, const kiln_matrix *X) {
     kiln_status status;
-    TRY(ki_copy_take(&c->X, X));
+    TRY(ki_copy_take(&c->X, X, false));
     TRY(ki_copy_vector(&c->V, V));
     TRY(ki_copy_vector(&c->s, s));
     const int64_t m = c->X.rows, n = c->X.cols;
@@ -266,6 +266,7 @@ kiln_status kiln_verify_svd(kiln_svd_verification *result, const kiln_matrix *V,
         bound(&made, &c);
     } else if (!vanishes(&c))
         TRY(ki_fail(KILN_ERR_DATA, "%s: s is 0, but X is not", call));
+    TRY(ki_copy_check(&c.X));
     KI_GIVE(kiln_svd_verification, result, &made);
 done:
     release(&c);

@@ -23,7 +23,7 @@ static kiln_status take(struct topics *t, const char *call, const kiln_matrix *X
         return ki_fail(KILN_ERR_ARGUMENT,
                        "%s: X must be sparse, and A and B the factors of its rows and columns", call);
     t->k = kiln_matrix_cols(A);
-    TRY(ki_copy_take(&t->X, X));
+    TRY(ki_copy_take(&t->X, X, false));
     TRY(ki_copy_vector(&t->a, A));
     TRY(ki_copy_vector(&t->b, B));
 done:
@@ -143,6 +143,7 @@ kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix 
     kiln_topics_verification found = told(&objective, A);
     found.figure = (double)of_entries.sum;
     found.figure_rounding = told(&of_entries, A).rounding;
+    TRY(ki_copy_check(&t.X));
     KI_GIVE(kiln_topics_verification, result, &found);
 done:
     let_go(&t);
@@ -236,6 +237,7 @@ kiln_status kiln_verify_lda(kiln_topics_verification *result, const kiln_matrix 
         for (int64_t e = 0; e < ki_row_size(&t.X, d); e++) count += ki_row_values(&t.X, d)[e];
     found.figure = (double)expl(-bound.sum / count);
     found.figure_rounding = (double)(found.figure * (long double)found.rounding / count);
+    TRY(ki_copy_check(&t.X));
     KI_GIVE(kiln_topics_verification, result, &found);
 done:
     let_go(&t);
