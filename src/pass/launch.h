@@ -118,6 +118,9 @@ kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_pla
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *plan);
 /* X keeps categories as codes, and has no plans to choose from. */
 kiln_status ki_chain_gpu_codes(const struct ki_chain *chain);
+/* Returns whether a pass over a narrow X is predicted to be as fast as one over the wide X: with several
+ * columns of y these have kernels that load no narrow values. */
+bool ki_dense_gains_narrow(const struct ki_chain *chain);
 /* Lists the kernels of a chain's pass, as far as its shape tells; again: an earlier pass has scattered into
  * w. Of its operands only X is looked at, and which of the others there are. */
 void ki_chain_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again);

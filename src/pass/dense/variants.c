@@ -112,7 +112,7 @@ enum { KEPT = 8 };
 static _Thread_local struct {
     bool answered;
     struct question question;
-    struct ki_plan plan;
+    struct ki_candidate best;
 } kept[KEPT];
 static _Thread_local int next_kept;
 
@@ -138,14 +138,14 @@ static kiln_status settle(kiln_device *device) {
     return status == KILN_OK ? ki_find_pace(device) : status;
 }
 
-kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
+static kiln_status choose(struct ki_candidate *best, const struct ki_chain *chain) {
     const kiln_status status = settle(chain->X->device);
     if (status != KILN_OK) return status;
     const struct question question = question_of(chain);
     for (int i = 0; i < KEPT; i++) /* padding is 0 in both */
         if (kept[i].answered &&
             memcmp((const char *)&kept[i].question, (const char *)&question, sizeof question) == 0) {
-            *plan = kept[i].plan;
+            *best = kept[i].best;
             return KILN_OK;
         }
     struct ki_offers offers = {.chain = chain};
@@ -153,12 +153,30 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) 
         return ki_fail_nomem(LIST_MAX * sizeof *offers.rows, "the candidates");
     list_plans(&offers);
     ki_free(offers.rows);
-    *plan = offers.best.plan;
+    *best = offers.best;
     kept[next_kept].answered = true;
     memcpy(&kept[next_kept].question, &question, sizeof question);
-    kept[next_kept].plan = *plan;
+    kept[next_kept].best = *best;
     next_kept = (next_kept + 1) % KEPT;
     return KILN_OK;
+}
+
+kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
+    struct ki_candidate best;
+    const kiln_status status = choose(&best, chain);
+    if (status == KILN_OK) *plan = best.plan;
+    return status;
+}
+
+bool ki_dense_gains_narrow(const struct ki_chain *chain) {
+    if (!chain->X->device->properties.is_gpu || ki_dense_multiplies(chain)) return true;
+    kiln_matrix X = *chain->X;
+    struct ki_chain other = *chain;
+    struct ki_candidate narrow, wide;
+    X.element = KILN_ELEMENT_TYPE;
+    other.X = &X;
+    return choose(&narrow, chain) != KILN_OK || choose(&wide, &other) != KILN_OK ||
+           narrow.seconds <= wide.seconds;
 }
 
 kiln_status ki_dense_candidates(struct ki_candidate **list, int *count, int *chosen,
