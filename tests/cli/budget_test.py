@@ -320,7 +320,7 @@ class Runs:
         """Few iterations, after which rounding has not grown."""
         data, out = self.path(f"{case[1]}-{code}.npz"), self.path("factors.npz")
         factors = "1" if case[0] == "sfa" else "3"  # sfa holds seven vectors for each
-        command = [case[0], data, *case[2:], "--factors", factors, "--max-iterations", "4", "--seed", "5",
+        command = [case[0], data, *case[2:], "--factors", factors, "--max-iterations", "2", "--seed", "5",
                    "--type", "f32" if code == "f" else "f64", "--factors-out", out]
         want = self.run(*command, "--device", device)
         right = tensors(out, "A", "B")
@@ -345,7 +345,7 @@ class Runs:
     def compare_topics(self, device, case, shape, code, mapped):
         """Few iterations, after which rounding has not grown."""
         data, model = self.path(f"counts-{code}.npz"), self.path("topics.kiln")
-        command = [case[0], data, *case[1:], "--topics", "2", "--max-iterations", "4", "--seed", "5",
+        command = [case[0], data, *case[1:], "--topics", "2", "--max-iterations", "2", "--seed", "5",
                    "--type", "f32" if code == "f" else "f64", "-o", model]
         want = self.run(*command, "--device", device)
         right = model_tensors(model)
