@@ -267,6 +267,7 @@ missing | str or None | "error", "drop", "mean", "indicator" or "nan".
 missing_words | str or None | Further words for a missing value.
 reference | dict, str or None | The level of a column that gets no feature.
 read.columns | list or None | The only columns that are looked at.
+read.mapped | bool | Whether X stays in its file, or in a temporary one, and passes read it there.
 format | str or None | The file's format. None: its name and content say it.
 part | (int, int) or None | (i, n): the i-th of n parts, from 0.
 parts | bool | Whether to read this process's share (kiln.distributed.join).
