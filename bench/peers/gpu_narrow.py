@@ -81,6 +81,8 @@ def measure(device, name, rows, cols, dtype, low, high, element):
     for which in both["wide"]:
         seconds, results = {}, []
         for way, calls in both.items():
+            if way == "narrow":  # a pass that gains nothing by it has had it widened
+                kiln.call("matrix_narrow", kept[way], element, done)
             call, result, shape = calls[which]
             seconds[way] = gpu_common.median_time(call, sync)
             results.append(fetched(result, shape))
