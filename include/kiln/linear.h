@@ -314,8 +314,9 @@ typedef struct kiln_verification {
 } kiln_verification;
 /* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no
  * intercept. y is m x 1, for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the
- * numbers of the classes, the latter one against the rest. Everything is copied to the host: the cost is that
- * of X there, and minutes where training takes seconds. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
+ * numbers of the classes, the latter one against the rest. Everything is copied to the host, X in a file by
+ * windows of rows, read anew for each pass: minutes where training takes seconds. Errors: ERR_ARGUMENT,
+ * ERR_DATA, ERR_NOMEM, ERR_IO. */
 KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const kiln_matrix *X,
                                  const kiln_matrix *W, const kiln_matrix *b,
                                  const kiln_verify_options *options);

@@ -224,18 +224,18 @@ static const struct narrow_call {
     const char *name;
     kiln_status (*call)(struct operands *o);
     size_t result; /* of struct operands */
-    enum { STAYS, WIDENS, AS_FASTER } X;
-} calls[] = {{"mmchain", fused, offsetof(struct operands, out), STAYS},
-             {"mmchain of columns", fused_several, offsetof(struct operands, more), AS_FASTER},
-             {"multiply", product, offsetof(struct operands, rows), STAYS},
-             {"multiply by X^T", transposed, offsetof(struct operands, out), STAYS},
-             {"multiply by X^T, many", transposed_many, offsetof(struct operands, third), STAYS},
-             {"gram_diagonal", squares, offsetof(struct operands, out), STAYS},
-             {"squared loss", squared_loss, offsetof(struct operands, out), STAYS},
-             {"column sums", sums, offsetof(struct operands, out), STAYS},
-             {"gram", gram, offsetof(struct operands, square), STAYS},
-             {"combine", widened, offsetof(struct operands, back), WIDENS}};
-static const struct narrow_call gram_by_tiles = {"gram", gram, offsetof(struct operands, square), STAYS};
+    bool widens;
+} calls[] = {{"mmchain", fused, offsetof(struct operands, out), false},
+             {"mmchain of columns", fused_several, offsetof(struct operands, more), false},
+             {"multiply", product, offsetof(struct operands, rows), false},
+             {"multiply by X^T", transposed, offsetof(struct operands, out), false},
+             {"multiply by X^T, many", transposed_many, offsetof(struct operands, third), false},
+             {"gram_diagonal", squares, offsetof(struct operands, out), false},
+             {"squared loss", squared_loss, offsetof(struct operands, out), false},
+             {"column sums", sums, offsetof(struct operands, out), false},
+             {"gram", gram, offsetof(struct operands, square), false},
+             {"combine", widened, offsetof(struct operands, back), true}};
+static const struct narrow_call gram_by_tiles = {"gram", gram, offsetof(struct operands, square), false};
 enum { CALLS = sizeof calls / sizeof *calls };
 
 /* The result of one call in `type`, with X wide or narrow; whether X is narrow when it is done. */
@@ -270,8 +270,7 @@ static void compare_there(struct check_context *context, const struct narrow_cal
         first = result_of(wide, &ignored, call, context, cols, KILN_ELEMENT_TYPE, memory);
         second = result_of(narrow, &stays, call, context, cols, element, memory);
     }
-    const bool same = first == KILN_OK && second == KILN_OK &&
-                      (call->X == AS_FASTER || stays == (call->X == STAYS)) &&
+    const bool same = first == KILN_OK && second == KILN_OK && stays != call->widens &&
                       !memcmp(wide, narrow, OUT_MOST * sizeof *wide);
     check_report(context, same, "narrow: %s: %lld columns, element %d, memory %lld: %s, %s%s", call->name,
                  (long long)cols, (int)element, (long long)memory, kiln_status_name(first),
