@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "pass/dense/local_declared.h"
