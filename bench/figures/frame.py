@@ -69,7 +69,7 @@ class Run:
     def generated(self, kind, real, *more):
         """The beginning of the paths of data that bench/generate.c makes, once for all steps."""
         def make():
-            path = os.path.join(self.folder, f"data{len(self.kept)}")
+            path = os.path.join(self.folder, "".join((kind, real, *more)))  # a name of its own in every process that makes some
             subprocess.run([f"{self.build}/bench/kiln_generate", kind, path, "--type", real, *more], check=True, stdout=subprocess.DEVNULL)
             return path
         return self.once(("generated", kind, real, *more), make)
