@@ -191,7 +191,7 @@ static void check_reach(struct ki_glm *glm, const struct figures *figures) {
                        "all targets are %.3g: the best mean is that, which no intercept gives, and these "
                        "coefficients are where the run ended",
                        glm->mean);
-    if (report->converged && figures->rows.deviance >= (1 - 1e-6) * figures->null_deviance &&
+    if (figures->rows.deviance >= (1 - 1e-6) * figures->null_deviance &&
         figures->rows.deviance > 1e-6 * glm->weight) {
         report->converged = 0;
         report->stopped_by = KILN_STOP_STALLED;
