@@ -123,7 +123,7 @@ done:
 static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                         kiln_matrix **made, double *sums) {
     double sum = NAN;
-    kiln_status status;
+    kiln_status status = KILN_OK;
     (void)entry;
     if (!(each->number > 0) && ki_transposed_fits(rows)) TRY(finite_sum(&sum, rows));
     if (!isfinite(sum)) return take_on_host(each, rows, row, made, sums);
