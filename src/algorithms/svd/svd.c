@@ -78,6 +78,7 @@ static void set_state(struct ki_svd *s) {
     const struct ki_state others[KI_SVD_PARTS - KI_SVD_PANELS] = {
         {"next", .matrix = &s->next},
         {"L", .matrix = &s->L},
+        {"near", .matrix = &s->near_v}, /* where the search has just begun anew, nothing else has them */
         {"H", .reals = s->H, .count = s->most * s->most},
         {"s", .reals = s->s, .count = s->k},
         {"least", .reals = &s->least},
@@ -87,7 +88,7 @@ static void set_state(struct ki_svd *s) {
         {"streams", .integers = &s->streams},
         {"patience", .integers = &s->patience},
         {"wait", .integers = &s->wait},
-        {"degree", .integers = &s->degree, .least = 1, .most = KI_STATE_MOST},
+        {"degree", .integers = &s->degree, .least = 1, .most = KI_SVD_DEGREE_MOST},
         {"beta", .reals = &s->beta},
         {"apart", .integers = &s->apart, .least = 1, .most = WAIT_MOST},
         {"seen", .reals = &s->seen},

@@ -9,7 +9,11 @@
 #include "algorithms/registry.h"
 #include "algorithms/run/run.h"
 
-enum { KI_SVD_PANELS = 8, KI_SVD_PARTS = KI_SVD_PANELS + 17 };
+enum {
+    KI_SVD_PANELS = 8,
+    KI_SVD_PARTS = KI_SVD_PANELS + 18,
+    KI_SVD_DEGREE_MOST = 256 /* products of a step */
+};
 
 /* Room for what is done to so many vectors at once. */
 struct ki_svd_room {

@@ -10,8 +10,8 @@
  * Anal. Appl. 29 (2007). */
 #include "algorithms/svd/svd.h"
 
-/* Steps beyond which the search counts as slow, those that it should take, and products of a step. */
-enum { SLOW = 25, WANTED = 12, DEGREE_MOST = 256 };
+/* Steps beyond which the search counts as slow, and those that it should take. */
+enum { SLOW = 25, WANTED = 12 };
 
 /* W = P Y; W is one of the search's three blocks of room, whichever is free at the end. A caller that asks to
  * stop is heard between products: then W is nothing. */
@@ -79,7 +79,7 @@ bool ki_svd_spread(struct ki_svd *s, int64_t kept) {
     const double steps = goal / gain_of(s->theta[wanted - 1], low, least);
     if (steps <= SLOW) return false;
     const double enough = ceil(fmax(goal / WANTED, 1) / gain_of(value, beta, 0));
-    const int64_t degree = bounded((int64_t)fmin(enough, DEGREE_MOST), beta, first, value,
+    const int64_t degree = bounded((int64_t)fmin(enough, KI_SVD_DEGREE_MOST), beta, first, value,
                                    2 * ki_epsilon(kiln_matrix_type(s->X)), tolerance / 2 * own);
     if (degree <= s->degree) return false;
     s->degree = degree;
