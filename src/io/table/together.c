@@ -59,6 +59,7 @@ static void add_noticed(struct ki_table_noticed *all, const struct ki_table_noti
     const int64_t count = all->count + theirs->count;
     if (all->count == 0 && theirs->count > 0) {
         *all = *theirs;
+        all->first.file = name; /* theirs may be gone */
         if (!own) all->first = (struct ki_place){name, 0, 0, -1};
     }
     all->count = count;
