@@ -149,8 +149,9 @@ bool ki_transposed_fits(const kiln_matrix *X) {
     const int64_t entry = ki_type_bytes(X->type) + 8, starts = (X->cols + 1) * 8;
     if (X->here || X->file || X->view || X->codes || X->nnz == 0 || ki_device_shares(device)) return false;
     if (ki_on_cpu(device)) return true;
-    const int64_t come = ki_matrix_resident(X) ? 0 : ki_matrix_own_bytes(X);
-    return device->properties.has_f64 && come + 2 * X->nnz * entry + starts <= ki_memory_room(device);
+    /* room for X itself is counted, also where it is there already: it could leave, but must not */
+    return device->properties.has_f64 &&
+           ki_matrix_bytes(X) + 2 * X->nnz * entry + starts <= ki_memory_room(device);
 }
 
 static kiln_status turn(kiln_matrix *T, const kiln_matrix *X) {

@@ -154,8 +154,9 @@ class Explain(unittest.TestCase):
             flat, deep, again = (as_json("explain", "mds", points, *more)
                                  for more in (["--dimensions", 2], ["--dimensions", 20],
                                               ["--restarts", 4, "--max-iterations", 30]))
-            # measured on a busy machine small trials may take as long as larger ones
-            self.assertGreaterEqual(deep["estimates"][0]["pass_seconds"], flat["estimates"][0]["pass_seconds"])
+            # measured on a busy machine, small trials may take as long as larger ones
+            self.assertGreaterEqual(deep["estimates"][0]["pass_seconds"],
+                                    flat["estimates"][0]["pass_seconds"])
             self.assertEqual((flat["k"], deep["k"], again["passes"]), (2, 20, 120))
             self.assertIn("solver, metric and batches", kiln("explain", "mds", points)[0])
             usual, slow = (as_json("explain", "lda", ratings, "--quiet", *more)

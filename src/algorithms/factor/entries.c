@@ -118,6 +118,18 @@ done:
     return status;
 }
 
+/* The same where the entries lie; *sum is not finite, and nothing made, where an entry is not or where there
+ * is no room. */
+static kiln_status take_there(double *sum, bool makes, const kiln_matrix *rows, kiln_matrix **made) {
+    kiln_status status;
+    TRY(finite_sum(sum, rows));
+    if (isfinite(*sum) && makes) TRY(ki_transposed_new(made, rows));
+done:
+    if (status != KILN_ERR_DEVICE_NOMEM) return status;
+    *sum = NAN;
+    return KILN_OK;
+}
+
 /* The sum of rows' entries, each of which must be finite, of counts (number 1) also not negative, and what
  * they are transposed, if that is wanted. */
 static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
@@ -125,10 +137,9 @@ static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int
     double sum = NAN;
     kiln_status status = KILN_OK;
     (void)entry;
-    if (!(each->number > 0) && ki_transposed_fits(rows)) TRY(finite_sum(&sum, rows));
+    if (!(each->number > 0) && ki_transposed_fits(rows)) TRY(take_there(&sum, each->made > 0, rows, made));
     if (!isfinite(sum)) return take_on_host(each, rows, row, made, sums);
     sums[0] += sum;
-    if (each->made) TRY(ki_transposed_new(made, rows));
 done:
     return status;
 }

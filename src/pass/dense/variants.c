@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/limits.h"
+#include "core/memory.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "pass/dense/local_declared.h"
@@ -172,6 +173,10 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) 
 bool ki_dense_gains_narrow(const struct ki_chain *chain) {
     if (ki_limits.narrow_bytes == 0) return true; /* tests go through the kernels, not the choice */
     if (!chain->X->device->properties.is_gpu || ki_dense_multiplies(chain)) return true;
+    /* widened it must not begin to go by in panels */
+    const int64_t bytes = chain->X->nnz * ki_type_bytes(chain->X->type);
+    if (chain->X->streams || ki_matrix_bytes(chain->X) + bytes > ki_memory_room(chain->X->device))
+        return true;
     kiln_matrix X = *chain->X;
     struct ki_chain other = *chain;
     struct ki_candidate narrow, wide;
