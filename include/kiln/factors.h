@@ -159,13 +159,14 @@ typedef struct kiln_als_options {
      * counted, d the standard deviation of R's entries, at least a thousandth of their mean, or implicit
      * 1; it is near the largest singular value of noise of that size. With `counted` 0.1 d */
     double l2;
-    int counted;            /* a row's penalty is l2 times the number of its entries */
-    int biases;             /* explicit only */
-    int implicit;           /* entries are how often something was seen, not what was thought of it */
-    double alpha;           /* implicit: of the confidence, see below; default 1 */
-    int solver;             /* enum kiln_factor_solver; default CG */
-    int64_t steps;          /* of CG for each row, of CCD++ for each factor; default 3 */
-    double tolerance;       /* on the relative decrease of the objective, twice if sudden; default 1e-4 */
+    int counted;      /* a row's penalty is l2 times the number of its entries */
+    int biases;       /* explicit only */
+    int implicit;     /* entries are how often something was seen, not what was thought of it */
+    double alpha;     /* implicit: of the confidence, see below; default 1 */
+    int solver;       /* enum kiln_factor_solver; default CG, but CHOLESKY where entries, or alpha times them,
+                       * are so large or small that CG's products leave the type (f32: 1e8, 1e-8) */
+    int64_t steps;    /* of CG for each row, of CCD++ for each factor; default 3 */
+    double tolerance; /* on the relative decrease of the objective, twice if sudden; default 1e-4 */
     int64_t max_iterations; /* default 100 */
     int warm_start;         /* go on from A and B; default: B random and positive, A 0 */
     int64_t seed;           /* of the random start */

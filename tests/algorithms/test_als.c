@@ -564,6 +564,34 @@ static void badly_scaled(void **state) {
     }
 }
 
+/* The unit of the ratings changes the objective by its square, and nothing else. */
+static void any_unit(void **state) {
+    (void)state;
+    static const float units[] = {1, 3e9f, 1e10f, 1e-10f, 1e-11f};
+    static const int64_t start[] = {0, 3, 6, 8, 11};
+    static const int32_t col[] = {0, 1, 3, 0, 2, 4, 1, 4, 0, 2, 3};
+    double first = 0;
+    for (int i = 0; i < 5; i++) {
+        float value[11];
+        for (int e = 0; e < 11; e++) value[e] = units[i] * (float)(1 + e * 7 % 5);
+        kiln_matrix *R = NULL, *A = NULL, *B = NULL;
+        kiln_report report = {.size = sizeof report};
+        const kiln_als_options options = {.max_iterations = 200, .tolerance = 1e-6, .seed = 1};
+        assert_int_equal(kiln_matrix_csr(&R, device, KILN_F32, 4, 5, start, col, value), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F32, 4, 2, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&B, device, KILN_F32, 5, 2, NULL), KILN_OK);
+        assert_int_equal(kiln_als(A, B, R, &options, &report), KILN_OK);
+        const double objective = report.objective / units[i] / units[i];
+        if (i == 0) first = objective;
+        if (!(fabs(objective - first) < 0.01 * first))
+            fail_msg("unit %g: %g instead of %g", (double)units[i], objective, first);
+        kiln_report_free(&report);
+        kiln_matrix_free(R);
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+    }
+}
+
 static void on_opencl(void **state) {
     kiln_device *const cpu = device, *gpu = NULL;
     if (kiln_device_open(&gpu, "opencl", NULL) != KILN_OK) {
@@ -572,6 +600,7 @@ static void on_opencl(void **state) {
     }
     device = gpu;
     badly_scaled(state);
+    any_unit(state);
     device = cpu;
     kiln_device_close(gpu);
 }
@@ -609,6 +638,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objective_as_defined_and_never_rising),
         cmocka_unit_test(badly_scaled),
+        cmocka_unit_test(any_unit),
         cmocka_unit_test(on_opencl),
         cmocka_unit_test(fixed_point_and_warm_start),
         cmocka_unit_test(ccd_is_algorithm_2),

@@ -27,7 +27,8 @@ struct als {
     kiln_als_options options;
     struct ki_spread spread; /* of R's entries; an implicit model's wanted values are 0 and 1 */
     double mean, objective, test_rmse;
-    bool fresh; /* B is what was drawn: without a penalty nothing else takes that out of a solution */
+    bool any_solver; /* none was asked for */
+    bool fresh;      /* B is what was drawn: without a penalty nothing else takes that out of a solution */
 };
 
 /* ------------------------------------------------------------------------------------------- checks */
@@ -104,6 +105,15 @@ done:
     return ki_arena_free(&arena, status);
 }
 
+/* Returns whether CG has room in the type: its residuals' squares and curvatures are products of four to six
+ * numbers of the entries' size. */
+static bool cg_fits(const struct als *s, double sum) {
+    const double most = kiln_matrix_type(s->R) == KILN_F32 ? 1e8 : 1e50;
+    const double size = s->options.implicit ? s->options.alpha * sum / s->spread.squares
+                                            : hypot(s->spread.mean, s->spread.deviation);
+    return size < most && (s->options.implicit || size > 1 / most);
+}
+
 /* Finds what the entries say before training: transposed, what they are like, and the penalty that stands
  * for 0. */
 static kiln_status look(struct als *s) {
@@ -120,6 +130,7 @@ static kiln_status look(struct als *s) {
     else
         TRY(ki_spread_take(&s->spread, s->R, sum));
     if (o->biases) s->mean = s->spread.mean;
+    if (s->any_solver && !cg_fits(s, sum)) o->solver = KILN_FACTOR_CHOLESKY;
     TRY(ki_counts_take(&s->counts, &s->run.arena, s->R, s->transposed));
     if (!ki_option_stands(o, &ki_algorithm_als, "l2"))
         o->l2 = o->counted ? COUNTED * s->spread.deviation
@@ -270,6 +281,7 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     kiln_report *const own = &s.run.report;
     TRY(KI_RUN_OPEN(&s.run, als, o, options, report));
     TRY(als_check(A, B, R, o));
+    s.any_solver = o->solver == 0;
     ki_als_fill(o, kiln_matrix_type(R));
     ki_run_on(&s.run, R, o->tolerance, o->max_iterations);
     const kiln_als_options wanted = *o; /* for checkpoints: what the data decide is 0 still */
