@@ -353,13 +353,13 @@ done:
 }
 
 kiln_status ki_input_window(struct ki_input *input, int64_t bytes, bool quotes) {
-    kiln_status status;
     unseal(input);
-    TRY(ki_window_return(&input->window, input->ahead + input->begin, input->end - input->begin));
+    const char *ahead = input->ahead ? input->ahead + input->begin : NULL;
+    const kiln_status status = ki_window_return(&input->window, ahead, input->end - input->begin);
+    if (status != KILN_OK) return status;
     input->begin = input->end = 0;
     ki_window_open(&input->window, bytes, quotes);
-done:
-    return status;
+    return KILN_OK;
 }
 
 kiln_status ki_input_repeat(struct ki_input *input, const char *bytes, int64_t size) {
