@@ -33,14 +33,14 @@ done:
 static kiln_status check_layout(const struct ki_npy *npy, int64_t header, const struct ki_mapping *m) {
     const int64_t element = m->options->type == KILN_F32 ? 4 : 8;
     const struct ki_place place = {m->file->name, 0, 0, m->bytes};
+    if (npy->fortran && npy->shape[0] > 1 && npy->shape[1] > 1)
+        return ki_mapping_refuse(m, "they are stored by columns",
+                                 "save numpy.ascontiguousarray(X), or leave --map out");
     if (!ki_npy_native(npy, m->options->type))
         return ki_mapping_refuse(m,
                                  element == 4 ? "its elements are no f32 of this machine"
                                               : "its elements are no f64 of this machine",
                                  ki_npy_remedy(npy, m->options->type));
-    if (npy->fortran && npy->shape[0] > 1 && npy->shape[1] > 1)
-        return ki_mapping_refuse(m, "they are stored by columns",
-                                 "save numpy.ascontiguousarray(X), or leave --map out");
     if (m->bytes != header + npy->bytes) {
         ki_fail_at(KILN_ERR_PARSE, &place, "the header promises %lld bytes of data, the file has %lld",
                    (long long)npy->bytes, (long long)(m->bytes - header));
