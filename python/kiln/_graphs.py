@@ -113,7 +113,9 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected,
                   unweighted=unweighted)
     shape = getattr(graph.links, "shape", (1, 1))
-    if len(shape) != 2 or shape[0] != shape[1]:
+    if len(shape) != 2:
+        raise ArgumentError(f"expected a matrix of 2 dimensions, got {len(shape)}")
+    if shape[0] != shape[1]:
         raise ArgumentError(f"an adjacency matrix is square, got {' x '.join(map(str, shape))}")
     a = place(sparse_links(graph.links), device, 60)
     names = {"damping": "damping" if alpha is None else "alpha",
