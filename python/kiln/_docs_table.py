@@ -25,7 +25,8 @@ LinearRegression.solver, RidgeCV.solver | str | "cholesky" of X^T X, preconditio
     "cg", or "auto". Names of scikit-learn's solvers mean "auto".
 _Logistic.solver, LinearSVC.solver, LinearSVR.solver | str | "newton", "dual" (coordinate descent, for
     sparse X of more columns than rows), or "auto". Names of scikit-learn's solvers mean "auto".
-ALS.solver | str | "cg", "cholesky" or "ccd" (CCD++).
+ALS.solver | str or None | "cg", "cholesky" or "ccd" (CCD++). None: "cg", or "cholesky" where its products
+    would leave the type.
 hits.solver | str | "power", "lobpcg" or "auto".
 NMF.solver | str | "mu", the one there is.
 LinearRegression.tol | float or None | A bound of the relative residual of the normal equations. None:

@@ -97,7 +97,7 @@ class AlternatingLeastSquares(ALS):
     def _options(self) -> dict[str, Any]:
         not_negative(self, "regularization")
         return {"implicit": True, "alpha": self.alpha, "l2": self.regularization, "biases": False,
-                "solver": choice("als", "solver", "cg" if self.use_cg else "cholesky"),
+                "solver": None if self.use_cg else choice("als", "solver", "cholesky"),
                 "confidence": choice("als", "confidence", self.confidence)}
 
     def _place(self, X: Any, columns: int = 1) -> Device:

@@ -439,7 +439,8 @@ class ALS(_Recommender):
     it; or "log", 1 + alpha log(1 + |r| / epsilon). biases: mean_ and a bias for each row and column beside
     n_components factors; None: of ratings, not of counts. l2: the penalty, with counted=True times the number
     of a row's entries; None: 0.8 d (sqrt(entries a row) + sqrt(entries a column)), d the ratings' standard
-    deviation or 1 of counts; with counted 0.1 d. solver: "cg", "cholesky" or "ccd" (CCD++); steps: of "cg"
+    deviation or 1 of counts; with counted 0.1 d. solver: "cg", "cholesky" or "ccd" (CCD++); None: "cg", or
+    "cholesky" where its products would leave the type; steps: of "cg"
     for each row, of "ccd" for each factor; None: 3. warm_start: a fit goes on from the last one's factors;
     rows and columns beyond those it had are new.
     """
@@ -448,7 +449,7 @@ class ALS(_Recommender):
 
     def __init__(self, n_components: int = 32, *, implicit: bool = False, alpha: float | None = None,
                  l2: float | None = None, biases: bool | None = None, counted: bool = False,
-                 solver: str = "cg", steps: int | None = None, max_iter: int = 100, tol: float = 1e-4,
+                 solver: str | None = None, steps: int | None = None, max_iter: int = 100, tol: float = 1e-4,
                  confidence: str = "linear", epsilon: float | None = None, warm_start: bool = False,
                  random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
         self.n_components = n_components
@@ -479,7 +480,8 @@ class ALS(_Recommender):
         if self.epsilon is not None and self.confidence != "log":
             raise ArgumentError(f"epsilon={self.epsilon!r} is of confidence='log', got {self.confidence!r}")
         return {"implicit": self.implicit, "alpha": self.alpha, "l2": self.l2, "biases": self._biased(),
-                "counted": self.counted, "solver": choice("als", "solver", self.solver), "steps": self.steps,
+                "counted": self.counted, "steps": self.steps,
+                "solver": self.solver and choice("als", "solver", self.solver),
                 "confidence": choice("als", "confidence", self.confidence), "epsilon": self.epsilon}
 
     def _settings(self) -> Any:

@@ -446,3 +446,12 @@ def test_options_that_would_change_nothing_are_refused(given, said, tmp_path):
     rest = {name: given[name] for name in given if name == "implicit"}
     kiln.ALS(2, **rest, **CPU).fit(plays()).save(tmp_path / "m.kiln")
     kiln.load(tmp_path / "m.kiln").fit(plays())  # what a file holds is no option that was given
+
+
+@pytest.mark.parametrize("unit", [1e10, 1e-10])
+def test_the_unit_of_ratings_changes_nothing(unit):
+    """In f32 products of conjugate gradients leave the type, which would end at twice the least objective."""
+    R = plays().astype(np.float64)
+    least = kiln.ALS(3, biases=False, solver="cholesky", device="cpu").fit(R).report_.objective
+    found = kiln.ALS(3, biases=False, device="cpu").fit((R * unit).astype(np.float32)).report_.objective
+    assert abs(found / unit**2 - least) < 0.02 * least
