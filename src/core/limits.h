@@ -17,7 +17,8 @@ struct ki_limits {
                           * so-manyth row's */
 
     /* On a GPU. */
-    int64_t narrow_bytes;   /* of a dense X that is read: of more, values are narrow where they can be */
+    int64_t narrow_bytes;   /* of a dense X that is read: of more, values are narrow where they can be; of 0
+                             * they also stay so, whatever a wide pass promises */
     int64_t cached_bytes;   /* of y: with as many of w they stay in the second cache level without panels */
     int64_t gathered_bytes; /* of rows that entries gather: more are gathered in slices */
     int gathered_slice;     /* of so many bytes of a row, */

@@ -47,7 +47,7 @@ static int64_t quantum(const kiln_matrix *X) {
     return ki_max(X->device->properties.align / ki_type_bytes(X->type), 1);
 }
 
-/* As many rows from `first` on as take at most `target` bytes in X's type, but a quantum at least: narrow
+/* Returns how many rows from `first` on take at most `target` bytes in X's type, a quantum at least: narrow
  * values are cut, and added up, as wide ones. */
 static int64_t rows_within(const kiln_matrix *X, int64_t first, int64_t target) {
     const int64_t step = quantum(X), left = X->rows - first;

@@ -393,7 +393,7 @@ static void one_topic_of_one_word(void **state) {
         }
 }
 
-/* As documents begin anew, the bound may turn, and hardly change there: that ends no run. One that says
+/* The bound may turn as documents begin anew, and hardly change there: that ends no run. One that says
  * converged gains as little where it goes on. */
 static void converged_runs_gain_no_more(void **state) {
     enum { ROWS = 4, COLUMNS = 8, TOPICS = 4, ANEW = 5 };

@@ -347,7 +347,7 @@ static kiln_status adopt_narrow(kiln_matrix **A, kiln_device *device, kiln_type 
     return status;
 }
 
-/* Whether fewer bytes make up for kernels that have to be compiled. */
+/* Returns whether fewer bytes make up for kernels that have to be compiled. */
 static bool is_worth_it(const kiln_device *device, kiln_type type, int64_t count) {
     return (ki_on_cpu(device) || count * ki_type_bytes(type) >= ki_limits.narrow_bytes) &&
            ki_keeps_narrow(device);

@@ -22,9 +22,9 @@ static inline void *ki_values(const kiln_matrix *A) {
     assert(!A->element);
     return ki_host(&A->values);
 }
-/* Whether matrices on the device may have narrow values: not where processes share it. */
+/* Returns whether matrices on the device may have narrow values: not where processes share it. */
 bool ki_keeps_narrow(const kiln_device *device);
-/* What kernels that load narrow values are built with: " -DELEMENT=1", or "" of a wide X. */
+/* Returns the define that kernels of narrow values are built with: " -DELEMENT=1", or "" of a wide X. */
 const char *ki_element_define(const kiln_matrix *X);
 /* A's values are wide from then on, within its device's budget; nothing is done where they are already. */
 kiln_status ki_matrix_widen(const kiln_matrix *A);
