@@ -123,6 +123,22 @@ kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, i
     return got == bytes ? KILN_OK : ki_file_fail(file, offset + got, got < 0 ? errno : 0);
 }
 
+kiln_status ki_file_each(const struct ki_file *file, int64_t offset, int64_t bytes,
+                         kiln_status (*take)(void *of, const void *piece, size_t size), void *of) {
+    enum { PIECE = 1 << 18 };
+    unsigned char *room = ki_alloc(PIECE);
+    kiln_status status = KILN_OK;
+    if (!room) return ki_fail_nomem(PIECE, "a piece of a file");
+    for (int64_t at = 0; at < bytes; at += PIECE) {
+        const int64_t some = ki_min(bytes - at, PIECE);
+        TRY(ki_file_read(file, room, offset + at, some));
+        TRY(take(of, room, (size_t)some));
+    }
+done:
+    ki_free(room);
+    return status;
+}
+
 static kiln_status check_columns(const kiln_matrix *A, const int32_t *col, int64_t first, int64_t count) {
     const uint32_t cols = (uint32_t)A->cols; /* a negative column is a large one */
     uint32_t outside = 0;

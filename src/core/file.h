@@ -31,6 +31,9 @@ kiln_status ki_file_check(const struct ki_file *file);
 kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file);
 /* Bytes from `offset` on, all of them or an error that names the file. */
 kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
+/* The same bytes a piece after the other: take(of, piece, size), until one fails. */
+kiln_status ki_file_each(const struct ki_file *file, int64_t offset, int64_t bytes,
+                         kiln_status (*take)(void *of, const void *piece, size_t size), void *of);
 /* The same, but as many as there are, or -1 with errno set and no error recorded: for threads that do not
  * report. */
 int64_t ki_file_try(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);

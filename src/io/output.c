@@ -252,20 +252,13 @@ kiln_status ki_output_write(struct ki_output *output, const void *bytes, size_t 
     return KILN_OK;
 }
 
+static kiln_status write_piece(void *output, const void *piece, size_t size) {
+    return ki_output_write(output, piece, size);
+}
+
 kiln_status ki_output_copy(struct ki_output *output, const struct ki_file *file, int64_t offset,
                            int64_t bytes) {
-    enum { PIECE = 1 << 18 };
-    unsigned char *room = ki_alloc(PIECE);
-    kiln_status status = KILN_OK;
-    if (!room) return ki_fail_nomem(PIECE, "bytes to write");
-    for (int64_t at = 0; at < bytes; at += PIECE) {
-        const int64_t some = ki_min(bytes - at, PIECE);
-        TRY(ki_file_read(file, room, offset + at, some));
-        TRY(ki_output_write(output, room, (size_t)some));
-    }
-done:
-    ki_free(room);
-    return status;
+    return ki_file_each(file, offset, bytes, write_piece, output);
 }
 
 int64_t ki_output_bytes(const struct ki_output *output) {

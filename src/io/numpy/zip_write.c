@@ -123,19 +123,9 @@ done:
     return status;
 }
 
-static kiln_status crc_of_file(uint32_t *crc, const struct ki_file *file, int64_t offset, int64_t bytes) {
-    enum { PIECE = 1 << 18 };
-    unsigned char *room = ki_alloc(PIECE);
-    kiln_status status = KILN_OK;
-    if (!room) return ki_fail_nomem(PIECE, "a member of an archive");
-    for (int64_t at = 0; at < bytes; at += PIECE) {
-        const int64_t some = ki_min(bytes - at, PIECE);
-        TRY(ki_file_read(file, room, offset + at, some));
-        *crc = (uint32_t)crc32_z(*crc, room, (size_t)some);
-    }
-done:
-    ki_free(room);
-    return status;
+static kiln_status add_to_crc(void *crc, const void *piece, size_t size) {
+    *(uint32_t *)crc = (uint32_t)crc32_z(*(uint32_t *)crc, piece, size);
+    return KILN_OK;
 }
 
 kiln_status ki_zip_add_file(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
@@ -143,7 +133,7 @@ kiln_status ki_zip_add_file(struct ki_zip *zip, const char *name, const void *fi
     kiln_status status;
     uint32_t crc = crc_of(first, first_bytes, NULL, 0);
     if (zip->count == KI_ZIP_WRITTEN) return ki_fail(KILN_ERR_INTERNAL, "too many members in a zip archive");
-    TRY(crc_of_file(&crc, file, offset, bytes));
+    TRY(ki_file_each(file, offset, bytes, add_to_crc, &crc));
     struct ki_zip_written *member = &zip->members[zip->count++];
     *member = (struct ki_zip_written){name, zip->offset, (int64_t)first_bytes + bytes, crc};
     TRY(write_local(zip, member));
