@@ -6,7 +6,7 @@ import os
 import re
 
 MMCHAIN = ["X", "type", "Kiln ms", "of the measured read bandwidth"]
-DENSE = {"float64": (28, 256, 1024, 8192, 20000, 50000, 100000), "float32": (28, 1024, 8192, 50000)}
+DENSE = {"float64": (28, 1024, 8192, 20000, 100000), "float32": (28, 1024, 8192, 50000)}
 SPARSE = [("kdd", "KDD2010-shaped, popular columns"), ("kdd-uniform", "uniform columns"),
           ("million-zipf", "popular columns"), ("million", "uniform columns"), ("paper-1024", "1 % dense"),
           ("paper-4096", "1 % dense"), ("skewed-rows", "a few very long rows")]
