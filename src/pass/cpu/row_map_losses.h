@@ -97,20 +97,20 @@ static void FN(block_losses)(const kiln_loss *loss, const struct FN(losses) * ro
     case KILN_LOSS_LOGISTIC: FN(logistic_losses)(rows); return;
     case KILN_LOSS_SQUARED_HINGE: FN(each_loss)(KILN_LOSS_SQUARED_HINGE, loss, rows); return;
     case KILN_LOSS_SQUARED_EPSILON: FN(each_loss)(KILN_LOSS_SQUARED_EPSILON, loss, rows); return;
-    default:
+    default: {
+        const bool log_link = loss->link == KILN_LINK_LOG, own = log_link && !rows->expected;
         if (loss->family == KILN_BINOMIAL && loss->link == KILN_LINK_LOGIT)
             FN(logistic_losses)(rows);
-        else if (loss->family == KILN_POISSON && loss->link == KILN_LINK_LOG)
+        else if (loss->family == KILN_POISSON && log_link)
             FN(poisson_losses)(rows);
-        else if (rows->expected)
-            FN(each_loss)(KILN_LOSS_GLM, loss, rows);
-        else if (loss->family == KILN_GAMMA && loss->link == KILN_LINK_LOG)
+        else if (loss->family == KILN_GAMMA && own)
             FN(gamma_losses)(rows);
-        else if (loss->family == KILN_TWEEDIE && loss->link == KILN_LINK_LOG)
+        else if (loss->family == KILN_TWEEDIE && own)
             FN(tweedie_losses)(rows, (real)loss->parameter);
-        else if (loss->family == KILN_NEGATIVE_BINOMIAL && loss->link == KILN_LINK_LOG)
+        else if (loss->family == KILN_NEGATIVE_BINOMIAL && own)
             FN(negative_binomial_losses)(rows, (real)loss->parameter);
         else
             FN(each_loss)(KILN_LOSS_GLM, loss, rows);
+    }
     }
 }
