@@ -27,11 +27,20 @@ build() {
     run_quietly cmake --build "$folder" --target "$target"
 }
 
+# attempt command...: goes on after a failure, so that one run names all that fails.
+failed=0
+attempt() {
+    "$@" || {
+        say "FAILED: $*"
+        failed=1
+    }
+}
+
 # run_tests FOLDER ctest-arguments... Three at a time on CI's two processors, as the tests of drivers that hang and of MPI mostly wait.
 run_tests() {
     folder=$1
     shift
-    ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 3 "$@"
+    attempt ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 3 "$@"
     passed=$((${passed:-0} + $(grep -c '^Test Passed' "$folder/Testing/Temporary/LastTest.log")))
 }
 
@@ -47,26 +56,27 @@ install_package() {
 # Much of these waits for a network or keeps one processor busy: they run beside the tests with sanitizers.
 beside_sanitizers() {
     say "checking the tree: layers, figures, format, lint"
-    ./scripts/check_tree.py
-    python3 bench/plot.py --check
-    ./scripts/lint.sh build-gcc
+    attempt ./scripts/check_tree.py
+    attempt python3 bench/plot.py --check
+    attempt ./scripts/lint.sh build-gcc
 
     say "tests of the Python package"
     install_package
-    run_quietly build-python/bin/mypy
+    attempt build-python/bin/mypy
     # Kernels as PoCL compiles them for users. Two processes, as many of these tests wait for others that they begin.
     . build-gcc/tests/kernels.sh
-    KILN_TOOL=$PWD/build-gcc/kiln build-python/bin/python -m pytest -q -n 2 --dist loadfile
+    attempt env KILN_TOOL="$PWD/build-gcc/kiln" build-python/bin/python -m pytest -q -n 2 --dist loadfile
     # At most a minute; more problems and other seeds by hand. On OpenCL three shapes, so that few kernels are built.
     say "an audit that shares nothing with what it audits: problems drawn at random, through the tool and the package"
-    build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
+    attempt build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
         --seed 41 --problems 500 --seconds 40
-    build-python/bin/python tests/audit --entrances package \
+    attempt build-python/bin/python tests/audit --entrances package \
         --devices opencl --shapes 3 --seed 3 --problems 12 --seconds 20
     say "real tables from end to end"
-    build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || [ $? = 77 ]
+    build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || attempt test $? = 77
     say "the documentation site"
-    ./scripts/docs.sh build-python/bin/python
+    attempt ./scripts/docs.sh build-python/bin/python
+    return "$failed"
 }
 
 # Kernels that the first tests built are taken from their cache: a compiler under sanitizers takes minutes.
@@ -107,6 +117,7 @@ run_long() {
     ./scripts/wheels.sh build-packages x86_64-linux-gnu.2.28 aarch64-macos.11.0
     cp build-packages/deb/*.deb build-packages
     ./scripts/fresh.sh "${KILN_ROOTS:-/var/tmp/kiln-roots}" build-packages
+    [ "$failed" = 0 ] || return 0
     printf '{"date": "%s", "commit": "%s", "tests": %d, "audit_seed": %d, "seconds": %d}\n' "$(date +%F)" \
         "$(git rev-parse --short HEAD)" "$passed" "$seed" "$(($(date +%s) - began))" >bench/results/long.json
     cat bench/results/long.json
@@ -115,7 +126,7 @@ run_long() {
 build build-gcc all -DCMAKE_C_COMPILER=gcc -DCMAKE_C_COMPILER_LAUNCHER=ccache
 if [ "${1:-all}" = long ]; then
     run_long
-    exit
+    exit "$failed"
 fi
 if [ "${1:-all}" = quick ]; then # all of it compiles with clang for the sanitizers
     say "warnings of clang"
@@ -123,7 +134,7 @@ if [ "${1:-all}" = quick ]; then # all of it compiles with clang for the sanitiz
 fi
 say "tests with gcc"
 run_tests build-gcc -LE long
-[ "${1:-all}" != quick ] || exit 0
+[ "${1:-all}" != quick ] || exit "$failed"
 
 say "beside what follows: the tree, lint, and the Python package"
 beside_log=$PWD/build-gcc/beside.log
@@ -147,9 +158,8 @@ say "tests of what runs on several threads, with the thread sanitizer"
 run_tests build-thread -L threads
 
 say "what ran beside:"
-code=0
-wait "$beside" || code=$?
+attempt wait "$beside"
 trap - EXIT
 cat "$beside_log"
-[ "$code" = 0 ] || { say "failed beside the tests"; exit "$code"; }
+[ "$failed" = 0 ] || { say "FAILED: see the lines above that begin so"; exit 1; }
 say "$passed tests passed, and those of the Python package above"
