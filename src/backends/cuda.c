@@ -23,8 +23,10 @@ enum {
     MAX_SHARED_MEMORY_PER_BLOCK = 8,
     WARP_SIZE = 10,
     MULTIPROCESSOR_COUNT = 16,
+    MAX_THREADS_PER_MULTIPROCESSOR = 39,
     MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+    MAX_BLOCKS_PER_MULTIPROCESSOR = 106,
     FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     MEMORY_CLOCK_RATE = 36,
@@ -83,6 +85,8 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     TRY(attribute(&properties->local_bytes, MAX_SHARED_MEMORY_PER_BLOCK, device));
     TRY(attribute(&properties->local_max, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device));
     TRY(attribute(&properties->registers, MAX_REGISTERS_PER_MULTIPROCESSOR, device));
+    TRY(attribute(&properties->unit_threads, MAX_THREADS_PER_MULTIPROCESSOR, device));
+    TRY(attribute(&properties->unit_groups, MAX_BLOCKS_PER_MULTIPROCESSOR, device));
     int64_t clock, width; /* kHz, two transfers a cycle; bits */
     TRY(attribute(&clock, MEMORY_CLOCK_RATE, device));
     TRY(attribute(&width, GLOBAL_MEMORY_BUS_WIDTH, device));

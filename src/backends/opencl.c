@@ -76,6 +76,20 @@ static bool platform_is(const struct ki_opencl_device *device, const char *name)
            strcmp(platform, name) == 0;
 }
 
+/* No query of OpenCL tells what a compute unit runs at once: it follows from the compute capability, as
+ * NVIDIA's programming guide has it. */
+static void describe_unit(struct ki_properties *properties, int architecture) {
+    static const struct {
+        int from; /* the least compute capability, times ten */
+        int threads, groups;
+    } rows[] = {{110, 1536, 24}, {90, 2048, 32}, {89, 1536, 24}, {86, 1536, 16},
+                {80, 2048, 32},  {75, 1024, 16}, {0, 2048, 32}};
+    int row = 0;
+    while (architecture < rows[row].from) row++;
+    properties->unit_threads = rows[row].threads;
+    properties->unit_groups = rows[row].groups;
+}
+
 /* NVIDIA's own compiler has options of its own, and takes kernels that declare as much local memory as a
  * group may have on the device, whatever DEVICE_LOCAL_MEM_SIZE says (which is what a launch may ask for). No
  * query tells how much that is; this is what compute capability 9.0 has, less the few bytes that the compiler
@@ -89,6 +103,7 @@ static void describe_nvidia(struct ki_properties *properties, const struct ki_op
     if (!platform_is(device, "NVIDIA CUDA")) return;
     properties->registers_option = "-cl-nv-maxrregcount=";
     properties->local_max -= DRIVERS_LOCAL;
+    describe_unit(properties, architecture);
     if (architecture == 90) properties->local_hoped = 226 * 1024;
 }
 

@@ -36,7 +36,9 @@ struct ki_properties {
         *registers_option; /* a build's: before the most registers of a thread; NULL if there is none */
     int64_t cache;         /* bytes of the last cache level; 0 = not told */
     double bandwidth;      /* bytes a second that the memory is built for; 0 = not told */
-    int64_t registers;     /* of 32 bits in a compute unit; 0 = not told */
+    int64_t registers;     /* of 32 bits in a compute unit; 0 = not told, as in the next two */
+    int64_t unit_threads;  /* that a compute unit runs at once */
+    int64_t unit_groups;   /* ... and work-groups */
     int architecture;      /* compute capability times ten on CUDA, else 0 */
     int64_t memory;        /* bytes in all */
     int64_t alloc_max;     /* bytes in one allocation at most */

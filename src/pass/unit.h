@@ -1,8 +1,7 @@
 /* This header says what a GPU's compute unit has room for, which bounds how much of a launch runs at once.
  *
- * CUDA tells the registers; threads and work-groups follow from the compute capability, as NVIDIA's
- * programming guide has them. Of other GPUs nothing is told: they are taken to have as much as most of
- * those. */
+ * CUDA tells it, and for NVIDIA's OpenCL it follows from the compute capability (backends/opencl.c). Other
+ * GPUs are taken to have as much as most of NVIDIA's. */
 #ifndef KI_UNIT_H
 #define KI_UNIT_H
 
@@ -13,16 +12,10 @@ struct ki_unit {
 };
 
 static inline struct ki_unit ki_unit_of(const kiln_device *device) {
-    static const struct {
-        int from; /* the least compute capability, times ten */
-        int threads, groups;
-    } rows[] = {{110, 1536, 24}, {90, 2048, 32}, {89, 1536, 24}, {86, 1536, 16},
-                {80, 2048, 32},  {75, 1024, 16}, {0, 2048, 32}};
-    const struct ki_properties *properties = &device->properties;
-    int row = 0;
-    while (properties->architecture < rows[row].from) row++;
-    return (struct ki_unit){properties->registers ? properties->registers : 65536, rows[row].threads,
-                            rows[row].groups};
+    const struct ki_properties *told = &device->properties;
+    return (struct ki_unit){told->registers ? told->registers : 65536,
+                            told->unit_threads ? told->unit_threads : 2048,
+                            told->unit_groups ? told->unit_groups : 32};
 }
 
 #endif

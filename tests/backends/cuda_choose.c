@@ -13,6 +13,7 @@
 #include "backends/stub.h"
 #include "core/kernels/cache.h"
 #include "choose/figures.h"
+#include "pass/unit.h"
 
 enum { MEMORY = 1 << 20 }; /* of both devices: what the stub has given out does not come back to it */
 
@@ -128,6 +129,16 @@ static void a_process_that_cannot_be_told_is_asked_for_again(void **state) {
     }
 }
 
+static void a_unit_has_room_for_what_the_driver_says(void **state) {
+    (void)state;
+    kiln_device *device = NULL;
+    assert_int_equal(kiln_device_open(&device, "cuda", &(kiln_device_options){.memory = MEMORY}), KILN_OK);
+    const struct ki_unit unit = ki_unit_of(device);
+    assert_int_equal(unit.threads, STUB_UNIT_THREADS);
+    assert_int_equal(unit.groups, STUB_UNIT_GROUPS);
+    kiln_device_close(device);
+}
+
 /* Small least squares on a GPU go by a factor, which knows the rank, though conjugate gradient would be
  * done sooner; with a penalty there is no rank to be known. */
 static void small_least_squares_know_their_rank(void **state) {
@@ -160,6 +171,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(asked_once_while_no_gpu_is_held, begin, finish),
         cmocka_unit_test_setup_teardown(a_profile_without_a_process_is_completed, begin, finish),
         cmocka_unit_test_setup_teardown(a_process_that_cannot_be_told_is_asked_for_again, begin, finish),
+        cmocka_unit_test_setup_teardown(a_unit_has_room_for_what_the_driver_says, begin, finish),
         cmocka_unit_test_setup_teardown(small_least_squares_know_their_rank, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,6 @@
     .local_bytes = 49152, .local_max = 49152, .local_declared = 226 * 1024
 #define SMALL_BY_CUDA                                                                                        \
     .is_gpu = true, .warp = 32, .shuffles = true, .group_max = 1024, .local_bytes = 49152,                   \
-    .local_max = 65536, .registers = 65536, .architecture = 75
+    .local_max = 65536, .registers = 65536, .unit_threads = 1024, .unit_groups = 16, .architecture = 75
 
 #endif

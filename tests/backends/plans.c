@@ -1,5 +1,5 @@
 /* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, the former
- * also smaller GPUs with less on-chip memory, of 1536 and of 1024 threads a unit, and on one of which nothing
+ * also smaller GPUs with less on-chip memory, of 1536, 1024 and 768 threads a unit, and on one of which nothing
  * is known: for every shape, however odd, there is one, with a time, that such a device has room for. */
 #include <math.h>
 #include <stdio.h>
@@ -23,8 +23,22 @@ static const struct {
       .local_bytes = 49152,
       .local_max = 101376,
       .registers = 65536,
+      .unit_threads = 1536,
+      .unit_groups = 24,
       .architecture = 120}},
     {"CUDA, smaller", {SMALL_BY_CUDA, .compute_units = 14}},
+    {"CUDA, made up",
+     {.is_gpu = true,
+      .compute_units = 5,
+      .warp = 32,
+      .shuffles = true,
+      .group_max = 512,
+      .local_bytes = 24576,
+      .local_max = 32768,
+      .registers = 32768,
+      .unit_threads = 768,
+      .unit_groups = 8,
+      .architecture = 75}},
     {"NVIDIA's OpenCL", {H200_BY_OPENCL}},
     {"another",
      {.is_gpu = true,

@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+/* What a unit of the stub's GPU runs at once, which none of its compute capability does. */
+enum { STUB_UNIT_THREADS = 1536, STUB_UNIT_GROUPS = 24 };
+
 struct stub {
     _Atomic int calls; /* by any thread */
     int fail_at, code, sticky;

@@ -93,8 +93,18 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     CALL("cuDeviceGetAttribute");
     static const struct {
         int attribute, value;
-    } attributes[] = {{1, 1024}, {8, 49152},  {10, 32},        {16, UNITS},   {75, 9},
-                      {76, 0},   {82, 65536}, {97, LOCAL_MAX}, {36, 3201000}, {37, 6144}};
+    } attributes[] = {{1, 1024},
+                      {8, 49152},
+                      {10, 32},
+                      {16, UNITS},
+                      {75, 9},
+                      {76, 0},
+                      {82, 65536},
+                      {97, LOCAL_MAX},
+                      {36, 3201000},
+                      {37, 6144},
+                      {39, STUB_UNIT_THREADS},
+                      {106, STUB_UNIT_GROUPS}};
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (attributes[i].attribute == attribute) {
             *value = attributes[i].value;
