@@ -107,7 +107,7 @@ DEVICE_FN int lowest_bit(uint bits) {
     return __ffs((int)bits) - 1;
 }
 
-/* What this thread wrote before, other groups see before what it writes after; the same for what it reads. */
+/* Other groups see what this thread wrote before, before what it writes after; the same for what it reads. */
 DEVICE_FN void memory_fence() {
     __threadfence();
 }
@@ -180,8 +180,8 @@ DEVICE_FN real inverse_sqrt(real x) {
 #define copies_wait(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
 #endif
 
-/* What is read once and in order need not stay in the caches; what is gathered from here and there, again and
- * again, should (PTX ISA, "createpolicy"): where y and w fill half of the second level, half of the gathers
+/* Caches need not keep what is read once and in order, and should keep what is gathered from here and there,
+ * again and again (PTX ISA, "createpolicy"): where y and w fill half of the second level, half of the gathers
  * missed it beside the entries that stream through. */
 DEVICE_FN real load_once(const real *address) {
     return __ldcs(address);

@@ -174,7 +174,7 @@ DEVICE_FN int most_of(int count, LOCAL_PTR int *counts) {
 }
 #endif
 
-/* On to the row of entry e. True if it is another one. */
+/* The place moves on to the row of entry e. True if it is another one. */
 DEVICE_FN bool moves_on(struct place *at, __global const start_t *start, int e) {
     const bool beyond = e >= at->row_end;
     while (e >= at->row_end) at->row_end = row_end_of(start, ++at->row, at->begin);

@@ -117,8 +117,8 @@ DEVICE_FN int lowest_bit(uint bits) {
     return 31 - (int)clz(bits & -bits);
 }
 
-/* What this thread wrote before, other groups see before what it writes after; the same for what it reads. Of
- * OpenCL 1.2 only NVIDIA's promises that. */
+/* Other groups see what this thread wrote before, before what it writes after; the same for what it reads.
+ * Only NVIDIA's OpenCL 1.2 promises that. */
 DEVICE_FN void memory_fence(void) {
 #ifdef KILN_NVIDIA
     __asm__ volatile("membar.gl;" : : : "memory");

@@ -126,7 +126,7 @@ DEVICE_FN struct row_operands load_operands(__global const real *v, __global con
     return o;
 }
 
-/* From a row's dot products with y to what multiplies x_row in X^T, in place. One thread of those that share
+/* A row's dot products with y become what multiplies x_row in X^T, in place. One thread of those that share
  * the row is the writer: it stores the curvature and adds to its record. Softmax needs all columns in one
  * launch: first = 0. */
 DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int first, int k,

@@ -254,7 +254,7 @@ DEVICE_FN void measure_all_doubts(LOCAL_PTR struct doubts *of, __global const fl
     }
 }
 
-/* Whether another centre is nearer to the same row. Rows of one warp's 32 lie side by side in the list. */
+/* True if another centre is nearer to the same row. Rows of one warp's 32 lie side by side in the list. */
 DEVICE_FN bool beaten(LOCAL_PTR const struct doubts *of, int p) {
     bool nearer = false;
     for (int way = -1; way < 2; way += 2)

@@ -173,7 +173,7 @@ DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, 
 #endif
 }
 
-/* From dot products to factors, in place. A map sees whole rows, one a lane, which change places through
+/* Dot products become factors, in place. A map sees whole rows, one a lane, which change places through
  * `exchange`. */
 DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struct tiles *t, int i, int unit,
                         int first, int k, LOCAL_PTR real *exchange MAP_TAKEN) {

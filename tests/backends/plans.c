@@ -1,6 +1,7 @@
 /* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, the former
- * also smaller GPUs with less on-chip memory, of 1536, 1024 and 768 threads a unit, and on one of which nothing
- * is known: for every shape, however odd, there is one, with a time, that such a device has room for. */
+ * also smaller GPUs with less on-chip memory, of 1536, 1024 and 768 threads a unit, and on one of which
+ * nothing is known: for every shape, however odd, there is one, with a time, that such a device has room
+ * for. */
 #include <math.h>
 #include <stdio.h>
 

@@ -95,7 +95,7 @@ DEVICE_FN void gather_levels(real *p, __global const int *words, int count, long
     }
 }
 
-/* Where a level's sums are on chip, for this thread. */
+/* The place of a level's sums on chip, for this thread. */
 DEVICE_FN int near_place(const struct category *of, int level) {
     return (of->near - of->levels * of->spread + level * of->spread + (int)get_local_id(0) % of->spread) * K;
 }

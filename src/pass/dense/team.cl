@@ -357,8 +357,8 @@ DEVICE_FN void ask_ahead(struct coming *next, const struct strip *t, int i,
 #endif
 }
 
-/* From the dot products of the i-th tile, V numbers at `mine`, to factors, or (PLAIN) to out; by the leading
- * lanes. */
+/* The leading lanes turn the dot products of the i-th tile, V numbers at `mine`, into factors, or (PLAIN)
+ * store them in out. */
 DEVICE_FN void make_factors(LOCAL_PTR real *mine, const struct coming *now, const struct strip *t, int i,
                             __global real *out, __global const real *v, __global const real *y,
                             __global const real *z, real alpha, real beta, int first, int k,
@@ -399,7 +399,7 @@ DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const struct strip 
     }
 }
 
-/* What lies beyond the slice is zero, and stays so where copies end with it. */
+/* The room beyond the slice is zero, and stays so where copies end with it. */
 DEVICE_FN void clear_room(LOCAL_PTR real *room, const struct strip *t) {
 #if !defined(WHOLE_ROWS) || W == BULK_UNIT
     for (int i = 0; i < STAGES; i++)
