@@ -26,9 +26,17 @@ static bool ends_with(const char *name, size_t length, const char *end) {
     return length >= size && strncasecmp(name + length - size, end, size) == 0;
 }
 
-/* LIBSVM and CSV have a place for targets. */
+static bool is_packed(const char *name, kiln_file_format format) {
+    size_t length = strlen(name);
+    if (format != KILN_FILE_AUTO) return strcmp(kiln_format_name(format), "packed") == 0;
+    if (ends_with(name, length, ".gz")) length -= 3;
+    return ends_with(name, length, ".kiln-data");
+}
+
+/* LIBSVM, CSV and packed files have a place for targets. */
 static bool holds_targets(const char *name, kiln_file_format format) {
     size_t length = strlen(name);
+    if (is_packed(name, format)) return true;
     if (format != KILN_FILE_AUTO) return format == KILN_FILE_LIBSVM || format == KILN_FILE_CSV;
     if (ends_with(name, length, ".gz")) length -= 3;
     return ends_with(name, length, ".svm") || ends_with(name, length, ".libsvm") ||
@@ -74,6 +82,12 @@ int verb_convert(struct run *run) {
     if (!code && strcmp(out, "-") == 0 && format == KILN_FILE_AUTO)
         code = fail_with(KILN_ERR_ARGUMENT, WORKING, "for example --to csv",
                          "standard output needs a format: --to");
+    const struct settings *settings = run->settings;
+    if (!code && !is_packed(out, format) && (settings->weights || settings->offset || settings->groups))
+        code = fail_with(KILN_ERR_ARGUMENT, WORKING, "a packed file keeps them: OUT.kiln-data",
+                         "%s has no place for weights, offset and groups", out);
+    run->text_targets =
+        is_packed(out, format); /* with the classes' names, which other formats have no place for */
     if (!code) code = run_open_device(run, "cpu");
     kiln_data *data = NULL;
     if (!code) code = run_read(run, &data, run->arguments[0], type_of(run->settings->type), NULL);

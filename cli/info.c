@@ -359,16 +359,19 @@ static int info_data(struct run *run, const char *path) {
 }
 
 /* A safetensors file begins with the length of its header, 8 bytes, little endian and at most 100 MB (so the
- * last four are 0), and the header with '{'. No text format does. Standard input and pipes are read once, so
- * they are not looked at: to open a FIFO and close it again would break its writer's pipe. */
+ * last four are 0), and the header with '{', in a packed file with its format. No text does. Standard input
+ * and pipes are read once, so they are not looked at: to open a FIFO and close it again would break its
+ * writer's pipe. */
 static bool looks_like_model(const char *path) {
-    unsigned char start[9];
+    static const char packed[] = "{\"__metadata__\":{\"format\":\"kiln data ";
+    unsigned char start[8 + sizeof packed - 1];
     struct stat about;
     if (strcmp(path, "-") == 0 || stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
-    bool model = pread(fd, start, sizeof start, 0) == (ssize_t)sizeof start && start[8] == '{' &&
-                 !(start[4] | start[5] | start[6] | start[7]);
+    const ssize_t got = pread(fd, start, sizeof start, 0);
+    bool model = got > 8 && start[8] == '{' && !(start[4] | start[5] | start[6] | start[7]);
+    if (got == (ssize_t)sizeof start && memcmp(start + 8, packed, sizeof packed - 1) == 0) model = false;
     close(fd);
     return model;
 }

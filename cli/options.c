@@ -33,7 +33,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define DRAWS (TRAINS | BIT(RANDOM) | BIT(TUNE))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
-#define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
+#define OUTPUTS "auto|libsvm|mtx|csv|npy|npz|packed"
 #define WAYS "error|drop|mean|indicator"
 #define OF_MISSING                                                                                           \
     "CSV: what becomes of missing values. drop leaves the row out; mean takes the column's mean, which "     \
@@ -92,8 +92,8 @@ const struct option tool_options[] = {
      .help = "K-fold cross-validation, for each value of a path; the model is then fitted to all rows with "
              "the value that --select says. Folds are random (--seed) and have their share of each class, "
              "or of low and high targets."},
-    {.name = "groups", .kind = OPTION_TEXT, .group = GROUP_MODEL, .verbs = TRAINS | BIT(STATISTICS),
-     .value = "COLUMN", AT(groups),
+    {.name = "groups", .kind = OPTION_TEXT, .group = GROUP_MODEL, .value = "COLUMN",
+     .verbs = TRAINS | BIT(STATISTICS) | BIT(CONVERT), AT(groups),
      .help = "With --cv: rows with the same text in this column of a CSV file are in one fold, and the "
              "column is no feature. kiln statistics --errors cluster: they are a cluster."},
     {.name = "groups-file", .kind = OPTION_PATH, .group = GROUP_MODEL, .verbs = TRAINS | BIT(STATISTICS),
@@ -151,14 +151,14 @@ const struct option tool_options[] = {
     {.name = "target-file", .kind = OPTION_PATH, .group = GROUP_DATA, .verbs = LABELLED, .value = "FILE",
      AT(target_file),
      .help = "Matrix Market, npy, npz: a file with the targets, one row for each row of the data."},
-    {.name = "weights", .kind = OPTION_TEXT, .group = GROUP_DATA, .verbs = WEIGHTED, .value = "COLUMN",
-     AT(weights),
+    {.name = "weights", .kind = OPTION_TEXT, .group = GROUP_DATA, .value = "COLUMN",
+     .verbs = WEIGHTED | BIT(CONVERT), AT(weights),
      .help = "CSV, npy: the column with the weight of each row, not negative."},
     {.name = "weights-file", .kind = OPTION_PATH, .group = GROUP_DATA, .verbs = WEIGHTED, .value = "FILE",
      AT(weights_file),
      .help = "A file with the weights, one number for each row of the data."},
-    {.name = "offset", .kind = OPTION_TEXT, .group = GROUP_DATA, .verbs = OFFSETS, .value = "COLUMN",
-     AT(offset),
+    {.name = "offset", .kind = OPTION_TEXT, .group = GROUP_DATA, .value = "COLUMN",
+     .verbs = OFFSETS | BIT(CONVERT), AT(offset),
      .help = "CSV, npy: the column with a known part of each row's linear predictor (glm)."},
     {.name = "offset-file", .kind = OPTION_PATH, .group = GROUP_DATA, .verbs = OFFSETS, .value = "FILE",
      AT(offset_file),
@@ -234,8 +234,8 @@ const struct option tool_options[] = {
     {.name = "map", .kind = OPTION_FLAG, .group = GROUP_DATA,
      .verbs = TRAINS | BIT(PREDICT) | BIT(EVALUATE) | BIT(PASSES) | BIT(CONVERT) | BIT(VERIFY), AT(map),
      .help = "Leave the data in their file and read them at each pass, so that they need not fit into "
-             "memory: uncompressed .npy by rows, or .npz in CSR. Those of CSV, LIBSVM and .npy of other "
-             "types go to a temporary file in TMPDIR, else in /var/tmp."},
+             "memory: packed files, uncompressed .npy by rows, or .npz in CSR. Those of CSV, LIBSVM and .npy "
+             "of other types go to a temporary file in TMPDIR, else in /var/tmp."},
     {.name = "allow-nonfinite", .kind = OPTION_FLAG, .group = GROUP_DATA, .verbs = ENTRIES,
      AT(allow_nonfinite),
      .help = "Accept NaN and infinity in the data. Without it they are errors."},

@@ -239,10 +239,11 @@ static void tell_what_took_long(const struct solving *s) {
                  all =
                      read + run->seconds.transfer + run->seconds.build + solve + run->seconds.measure + write;
     const kiln_file_format format = kiln_data_format(s->data);
-    const bool text = format != KILN_FILE_NPY && format != KILN_FILE_NPZ;
+    const bool text =
+        format != KILN_FILE_NPY && format != KILN_FILE_NPZ && strcmp(kiln_format_name(format), "packed") != 0;
     if (all < A_WHILE) return;
     if (read > all / 2 && text)
-        say("most of the time was reading: kiln convert makes an .npy or .npz of it, which is read at "
+        say("most of the time was reading: kiln convert makes a .kiln-data file of it, which is read at "
             "memory's speed");
     else if (run->seconds.build > all / 2)
         say("most of the time was building kernels, which are kept: the next command has them");

@@ -87,10 +87,14 @@ const struct verb tool_verbs[] = {
      "kiln coefficients claims.kiln -o coefficients.tsv",
      verb_coefficients, .kinds = VERB_BIT(COEFFICIENTS)},
     {"convert", "IN OUT", 2, 2, NULL, "Convert data between formats",
-     "Reads IN and writes OUT in the format that its name says (.svm .mtx .csv .npy .npz, with .gz "
+     "Reads IN and writes OUT in the format that its name says (.svm .mtx .csv .npy .npz .kiln-data, with "
+     ".gz "
      "compressed), as a whole or not at all. A - for OUT is standard output and needs --to. With --type f32 "
-     "the numbers are rounded to 32 bits.",
+     "the numbers are rounded to 32 bits.\n\n.kiln-data is Kiln's own packed file: X in the fewest bytes "
+     "that hold it, with targets, weights, groups, names and levels, and checksums. It is read many times "
+     "faster than text, with --map where it lies.",
      "kiln convert train.svm.gz X.npz --targets-to y.npy\n"
+     "kiln convert big.csv.gz big.kiln-data --target y --map --memory 1G\n"
      "kiln convert matrix.mtx - --to csv | head",
      verb_convert, .kinds = VERB_BIT(CONVERT)},
     {"mmchain", "X Y", 2, 2, NULL, "Compute alpha X^T (v .* (X y)) + beta z with one pass over X",

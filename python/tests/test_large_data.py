@@ -1,5 +1,6 @@
 """Data that stay in their file, or do not fit into the device's memory: the answers of data in memory."""
 import pickle
+import subprocess
 import warnings
 
 import kiln
@@ -127,6 +128,23 @@ def test_a_strict_gpu_holds_what_it_may(tmp_path):
     device = kiln.Device("opencl", memory=POINTS.nbytes // 4, strict=True)
     kiln.Ridge().fit(kiln.matrix(tmp_path / "X.npy", device), HOME.astype(float))
     assert device.statistics()["panels"] > 1
+
+
+def test_a_packed_file_is_its_table(tmp_path, tool):
+    (tmp_path / "t.csv").write_text("x,kind,w,y\n" + "".join(
+        f"{i % 23},k{i % 5},{1 + i % 2},{'ab'[i * 7 % 11 < 5]}\n" for i in range(600)))
+    subprocess.run([tool, "convert", "-q", tmp_path / "t.csv", tmp_path / "t.kiln-data", "--target", "y",
+                    "--weights", "w"], check=True)
+    table = kiln.read(tmp_path / "t.csv", target="y", weights="w")
+    for mapped in (False, True):
+        packed = kiln.read(tmp_path / "t.kiln-data", mapped=mapped)
+        assert packed.feature_names == table.feature_names
+        assert (packed.y == table.y).all() and (packed.weights == table.weights).all()
+        both = [kiln.LogisticRegression().fit(one.X, one.y, one.weights).coef_ for one in (table, packed)]
+        np.testing.assert_array_equal(*both)
+    assert kiln.read(tmp_path / "t.kiln-data", target="y").X.shape == table.X.shape
+    with pytest.raises(kiln.ArgumentError, match="not 'kind'"):
+        kiln.read(tmp_path / "t.kiln-data", target="kind")
 
 
 def test_text_and_bytes_go_to_a_temporary_file(tmp_path):

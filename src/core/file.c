@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/narrow/values.h"
 #include "core/seams.h"
 #include "core/size.h"
 
@@ -79,6 +80,8 @@ kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file) {
     struct ki_file *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "an open file");
     memcpy(made->at, file->at, sizeof made->at);
+    made->element = file->element;
+    made->ones = file->ones;
     made->state = file->state;
     made->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0); /* the file that is open, whatever its name means now */
     if (made->fd < 0) TRY(fail_file(file, errno, "open once more"));
@@ -123,16 +126,57 @@ kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, i
     return got == bytes ? KILN_OK : ki_file_fail(file, offset + got, got < 0 ? errno : 0);
 }
 
-kiln_status ki_file_each(const struct ki_file *file, int64_t offset, int64_t bytes,
+int64_t ki_file_value_bytes(const struct ki_file *file, kiln_type type) {
+    if (file->ones) return 0;
+    return file->element ? ki_element_bytes(file->element) : ki_type_bytes(type);
+}
+
+static void fill_ones(void *to, kiln_type type, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (type == KILN_F32)
+            ((float *)to)[i] = 1;
+        else
+            ((double *)to)[i] = 1;
+}
+
+/* Narrow values are read to the end of their room. Widened from the first on they never reach those that are
+ * still to be widened, of which a few are taken out of the way first. */
+static kiln_status read_narrow(void *to, const struct ki_file *file, kiln_type type, int64_t first,
+                               int64_t count) {
+    enum { PIECE = 512 };
+    const int64_t wide = ki_type_bytes(type), narrow = ki_element_bytes(file->element);
+    char *values = to, *from = values + count * (wide - narrow);
+    double room[PIECE];
+    const kiln_status status = ki_file_read(file, from, file->at[KI_VALUES] + first * narrow, count * narrow);
+    for (int64_t i = 0; status == KILN_OK && i < count; i += PIECE) {
+        const int64_t some = ki_min(PIECE, count - i);
+        memcpy(room, from + i * narrow, (size_t)(some * narrow));
+        ki_widen_values(values + i * wide, type, file->element, room, 0, some);
+    }
+    return status;
+}
+
+kiln_status ki_file_elements(void *to, const struct ki_file *file, int part, kiln_type type, int64_t first,
+                             int64_t count) {
+    const int64_t element = part == KI_COL ? 4 : ki_type_bytes(type);
+    if (part == KI_COL || (!file->ones && !file->element))
+        return ki_file_read(file, to, file->at[part] + first * element, count * element);
+    if (!file->ones) return read_narrow(to, file, type, first, count);
+    fill_ones(to, type, count);
+    return KILN_OK;
+}
+
+kiln_status ki_file_each(const struct ki_file *file, int part, kiln_type type, int64_t count,
                          kiln_status (*take)(void *of, const void *piece, size_t size), void *of) {
-    enum { PIECE = 1 << 18 };
-    unsigned char *room = ki_alloc(PIECE);
+    enum { PIECE = 1 << 15 };
+    const int64_t element = part == KI_COL ? 4 : ki_type_bytes(type);
+    unsigned char *room = ki_alloc((size_t)(PIECE * element));
     kiln_status status = KILN_OK;
-    if (!room) return ki_fail_nomem(PIECE, "a piece of a file");
-    for (int64_t at = 0; at < bytes; at += PIECE) {
-        const int64_t some = ki_min(bytes - at, PIECE);
-        TRY(ki_file_read(file, room, offset + at, some));
-        TRY(take(of, room, (size_t)some));
+    if (!room) return ki_fail_nomem((size_t)(PIECE * element), "a piece of a file");
+    for (int64_t first = 0; first < count; first += PIECE) {
+        const int64_t some = ki_min(count - first, PIECE);
+        TRY(ki_file_elements(room, file, part, type, first, some));
+        TRY(take(of, room, (size_t)(some * element)));
     }
 done:
     ki_free(room);
@@ -152,7 +196,6 @@ static kiln_status check_columns(const kiln_matrix *A, const int32_t *col, int64
 }
 
 kiln_status ki_matrix_read(void *to, const kiln_matrix *A, int part, int64_t first, int64_t count) {
-    const int64_t element = part == KI_COL ? 4 : ki_type_bytes(A->type);
-    kiln_status status = ki_file_read(A->file, to, A->file->at[part] + first * element, count * element);
+    const kiln_status status = ki_file_elements(to, A->file, part, A->type, first, count);
     return status == KILN_OK && part == KI_COL ? check_columns(A, to, first, count) : status;
 }

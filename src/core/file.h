@@ -16,6 +16,8 @@ struct ki_file {
     char *name;
     struct ki_file_state state; /* when it was opened; all 0: none was noted */
     int64_t at[KI_PARTS];       /* where each array begins; row starts are in memory */
+    kiln_element element;       /* of the values as they lie there; 0: of the matrix's type */
+    bool ones;                  /* no values lie there, as each is 1 */
 };
 
 /* Opens a regular file for reading; *bytes is its size. */
@@ -31,8 +33,13 @@ kiln_status ki_file_check(const struct ki_file *file);
 kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file);
 /* Bytes from `offset` on, all of them or an error that names the file. */
 kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
-/* The same bytes a piece after the other: take(of, piece, size), until one fails. */
-kiln_status ki_file_each(const struct ki_file *file, int64_t offset, int64_t bytes,
+/* Returns the bytes that a value of a matrix of the type takes in the file. */
+int64_t ki_file_value_bytes(const struct ki_file *file, kiln_type type);
+/* Elements [first, first + count) of the array `part`; values become numbers of the type. */
+kiln_status ki_file_elements(void *to, const struct ki_file *file, int part, kiln_type type, int64_t first,
+                             int64_t count);
+/* The first `count` of them a piece after the other: take(of, piece, bytes), until one fails. */
+kiln_status ki_file_each(const struct ki_file *file, int part, kiln_type type, int64_t count,
                          kiln_status (*take)(void *of, const void *piece, size_t size), void *of);
 /* The same, but as many as there are, or -1 with errno set and no error recorded: for threads that do not
  * report. */

@@ -16,8 +16,6 @@
 #include "core/size.h"
 #include "core/threads.h"
 
-enum { CHUNK = 2 << 20 };
-
 struct work {
     struct ki_chunks *chunks;
     int64_t size, count; /* elements of a chunk; chunks */
@@ -93,7 +91,7 @@ static void add_checksums(const struct work *w) {
 }
 
 kiln_status ki_chunks_run(struct ki_chunks *c) {
-    const int64_t size = ki_max(CHUNK / c->element, 1), count = ki_ceil_div(c->count, size);
+    const int64_t size = ki_max(KI_CHUNK_BYTES / c->element, 1), count = ki_ceil_div(c->count, size);
     const int workers = (int)ki_min(c->threads, ki_max(count, 1));
     struct work w = {.chunks = c,
                      .size = size,

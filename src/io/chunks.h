@@ -5,6 +5,8 @@
 
 #include "io/input.h"
 
+enum { KI_CHUNK_BYTES = 2 << 20 }; /* of a chunk, but the last, of elements whose size is a power of two */
+
 struct ki_chunks {
     const struct ki_file *file; /* where the elements lie, from `offset` on; or NULL: */
     int64_t offset;

@@ -61,7 +61,7 @@ kiln_status ki_check_model_format(kiln_file_format format, const char *path, con
                                   struct ki_warnings *warnings) {
     const char *schema = options->model ? kiln_model_text(options->model, "schema") : NULL;
     const struct ki_place place = {.file = path, .offset = -1};
-    if (schema && *schema && format != KILN_FILE_CSV) {
+    if (schema && *schema && !ki_format(format)->names_columns) {
         ki_fail_at(KILN_ERR_MODEL, &place,
                    "the model was trained on a CSV file, whose columns have names, this is %s",
                    ki_format(format)->title);
@@ -227,6 +227,9 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     data->class_count = table->class_count;
     data->schema = table->schema;
     data->warnings = table->warnings;
+    data->categories = table->categories;
+    data->category_count = table->category_count;
+    table->categories = NULL;
     data->left_out = table->left_out;
     data->left_out_count = table->left_out_count;
     table->left_out = NULL;
@@ -258,9 +261,8 @@ static kiln_status check_options(const kiln_read_options *options) {
         return ki_fail(KILN_ERR_ARGUMENT,
                        "unknown way with missing values, unseen levels or further columns");
     if (options->max_columns < 0 || options->max_levels < 0 || options->max_name < 0 ||
-        options->more_count < 0)
+        options->more_count < 0 || options->limit < 0)
         return ki_fail(KILN_ERR_ARGUMENT, "a negative limit or number of files");
-    if (options->limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "a negative byte limit");
     return KILN_OK;
 }
 
@@ -288,7 +290,7 @@ static kiln_status fail_names(const struct ki_table *table, kiln_file_format for
 
 kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
                           const kiln_read_options *options) {
-    if (format == KILN_FILE_CSV) return KILN_OK;
+    if (ki_format(format)->names_columns) return KILN_OK;
     if (options->target && ki_format(format)->names_vertices) {
         kiln_read_options rest = *options;
         rest.target = NULL; /* a column of the list */
@@ -423,6 +425,7 @@ void kiln_data_free(kiln_data *data) {
     kiln_matrix_free(data->offset);
     ki_free(data->groups);
     ki_free(data->left_out);
+    ki_free(data->categories);
     ki_free(data->schema);
     ki_bytes_free(&data->warnings.text);
     ki_free(data->columns);

@@ -25,6 +25,8 @@ struct kiln_data {
     struct ki_warnings warnings;
     int64_t *left_out; /* as the table's */
     int64_t left_out_count;
+    struct ki_category *categories; /* as the table's */
+    int64_t category_count;
     kiln_column *columns; /* column_count of them, names in column_names */
     int64_t column_count;
     char *column_names;
@@ -52,6 +54,7 @@ struct ki_table {
     int64_t rows, cols, nnz;
     struct ki_file *file; /* where values and col lie instead, NULL then; or NULL (io/numpy/map.h) */
     void *values;         /* of options.type (f32 or f64): rows*cols row-major, or nnz */
+    kiln_element element; /* of values that are written: they may be narrow ones, 0: of the type */
     int64_t *row_start;   /* CSR: rows+1 */
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
     struct ki_category *categories; /* of text columns with levels, category_count of them, or NULL */
@@ -93,7 +96,7 @@ void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct 
 typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
                               const kiln_read_options *options);
 ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz, ki_read_edges,
-    ki_read_bag_of_words, ki_read_ratings;
+    ki_read_bag_of_words, ki_read_ratings, ki_read_panels;
 
 /* A model with a schema was trained on a table with named columns, and what has none is not what it knows:
  * ERR_MODEL. One without a schema takes columns by their place, which is a warning. */
@@ -114,6 +117,6 @@ int64_t ki_model_columns(const kiln_model *model);
 struct ki_output;
 typedef kiln_status ki_writer(struct ki_output *output, const struct ki_table *table, kiln_type type,
                               int threads);
-ki_writer ki_write_libsvm, ki_write_matrix_market, ki_write_csv, ki_write_npy, ki_write_npz;
+ki_writer ki_write_libsvm, ki_write_matrix_market, ki_write_csv, ki_write_npy, ki_write_npz, ki_write_panels;
 
 #endif

@@ -52,7 +52,7 @@ static kiln_status refuse_foreign(const struct ki_input *input, const char *text
 static kiln_status detect_by_mark(kiln_file_format *format, const struct ki_input *input, const char *text,
                                   size_t size) {
     *format = ki_format_by_mark(text, size);
-    if (is_model(text, size))
+    if (*format == KILN_FILE_AUTO && is_model(text, size))
         return fail_wrong_kind(input, "a Kiln model, not data", "did you swap the arguments?");
     if (ki_begins_with(text, size, "\x1f\x8b") || ki_begins_with(text, size, "\x28\xb5\x2f\xfd"))
         return fail_wrong_kind(input, "compressed twice", "take one layer off: only one is read");

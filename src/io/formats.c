@@ -24,6 +24,7 @@ static const struct ki_format formats[] = {
                        .read = ki_read_csv,
                        .write = ki_write_csv,
                        .cut = KI_CUT_RECORDS,
+                       .names_columns = true,
                        .reads_all = true},
     [KILN_FILE_NPY] = {.name = "npy",
                        .title = ".npy",
@@ -57,6 +58,15 @@ static const struct ki_format formats[] = {
                            .read = ki_read_ratings,
                            .reads_all = true,
                            .names_vertices = true},
+    [KILN_FILE_PACKED] = {.name = "packed",
+                          .title = "a packed file",
+                          .marks = {"{\"__metadata__\":{\"format\":\"kiln data "},
+                          .mark_at = 8,
+                          .endings = {".kiln-data"},
+                          .read = ki_read_panels,
+                          .write = ki_write_panels,
+                          .cut = KI_CUT_ROWS,
+                          .names_columns = true},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -89,7 +99,10 @@ size_t ki_bare_length(const char *name) {
 kiln_file_format ki_format_by_mark(const char *text, size_t size) {
     for (int i = 0; i < FORMATS; i++)
         for (int k = 0; k < 2 && formats[i].marks[k]; k++)
-            if (ki_begins_with(text, size, formats[i].marks[k])) return (kiln_file_format)i;
+            if (size > (size_t)formats[i].mark_at &&
+                ki_begins_with(text + formats[i].mark_at, size - (size_t)formats[i].mark_at,
+                               formats[i].marks[k]))
+                return (kiln_file_format)i;
     return KILN_FILE_AUTO;
 }
 

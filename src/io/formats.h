@@ -5,12 +5,15 @@
 
 #include "io/data.h"
 
+/* A kiln_file_format as the others: packed files (io/panels). */
+#define KILN_FILE_PACKED ((kiln_file_format)(KILN_FILE_RATINGS + 1))
+
 /* Says how the parts of a file are cut that several processes read (io/part.c). */
 enum ki_format_cut {
     KI_CUT_NONE,    /* not here: the first process reads all, or their entries are dealt out */
     KI_CUT_LINES,   /* each line by itself */
     KI_CUT_RECORDS, /* lines, unless they are within quotes */
-    KI_CUT_ROWS,    /* of equal size */
+    KI_CUT_ROWS,    /* by their number */
     KI_CUT_ARRAYS   /* of an archive */
 };
 
@@ -18,7 +21,8 @@ struct ki_format {
     const char *name;     /* as options and reports have it; NULL: no format has the number */
     const char *title;    /* for messages: "this is ..." */
     const char *plural;   /* "... are read, not written" */
-    const char *marks[2]; /* what its files begin with */
+    const char *marks[2]; /* what its files begin with, at byte mark_at */
+    int mark_at;
     const char *endings[3];
     const char *read_ending; /* of files that are read, and not written */
     const char *prefix;      /* what their names begin with */
@@ -26,6 +30,7 @@ struct ki_format {
     ki_writer *write; /* NULL: it is read alone */
     enum ki_format_cut cut;
     bool reads_all; /* the reader takes further files itself, as it numbers names or levels as they come */
+    bool names_columns;  /* its files say which columns are targets, weights and groups */
     bool names_vertices; /* so with the names of rows and columns, which no part can number alone */
 };
 

@@ -256,9 +256,9 @@ static kiln_status write_piece(void *output, const void *piece, size_t size) {
     return ki_output_write(output, piece, size);
 }
 
-kiln_status ki_output_copy(struct ki_output *output, const struct ki_file *file, int64_t offset,
-                           int64_t bytes) {
-    return ki_file_each(file, offset, bytes, write_piece, output);
+kiln_status ki_output_copy(struct ki_output *output, const struct ki_file *file, int part, kiln_type type,
+                           int64_t count) {
+    return ki_file_each(file, part, type, count, write_piece, output);
 }
 
 int64_t ki_output_bytes(const struct ki_output *output) {

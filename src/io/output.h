@@ -21,10 +21,10 @@ struct ki_output;
 kiln_status ki_output_open(struct ki_output **output, const char *path, bool gzip,
                            const kiln_control *control);
 kiln_status ki_output_write(struct ki_output *output, const void *bytes, size_t size); /* buffered */
-/* Writes so many bytes of a file, from `offset` on. */
+/* Writes the first `count` elements of an array of a matrix of the type, which lies in a file. */
 struct ki_file;
-kiln_status ki_output_copy(struct ki_output *output, const struct ki_file *file, int64_t offset,
-                           int64_t bytes);
+kiln_status ki_output_copy(struct ki_output *output, const struct ki_file *file, int part, kiln_type type,
+                           int64_t count);
 int64_t ki_output_bytes(const struct ki_output *output); /* handed in so far */
 /* Makes it PATH. Frees the output, also on failure; then the temporary file is gone and the old PATH
  * untouched, save when only the last step, the fsync of the folder, failed: PATH then is the whole new file,

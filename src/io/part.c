@@ -13,6 +13,7 @@
 #include "io/numpy/map.h"
 #include "io/numpy/npy.h"
 #include "io/part_cut.h"
+#include "io/table/append.h"
 
 kiln_status ki_part_refuse(const char *path, const char *why) {
     return ki_fail(KILN_ERR_UNSUPPORTED, "%s cannot be read in parts: %s", path, why);
@@ -79,13 +80,13 @@ done:
     return status;
 }
 
-/* Rows of .npy. */
+/* Rows of .npy, or of a packed file. */
 static kiln_status read_rows(struct ki_table *table, int64_t *bytes, const char *path,
-                             const kiln_read_options *options, struct ki_part part) {
+                             kiln_file_format format, const kiln_read_options *options, struct ki_part part) {
     struct ki_input *input = NULL;
     kiln_status status;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
-    TRY(ki_read_npy_part(table, input, options, part));
+    TRY((format == KILN_FILE_NPY ? ki_read_npy_part : ki_read_panels_part)(table, input, options, part));
     TRY(ki_input_check(input));
     *bytes = table->nnz * ki_type_bytes(options->type);
 done:
@@ -147,7 +148,7 @@ static kiln_status read_one(struct ki_table *table, int64_t *bytes, const char *
     kiln_status status;
     TRY(look(&way, path, format, options));
     if (way == UNDIVIDED) return read_undivided(table, bytes, path, options, part);
-    if (ki_format(format)->cut == KI_CUT_ROWS) return read_rows(table, bytes, path, options, part);
+    if (ki_format(format)->cut == KI_CUT_ROWS) return read_rows(table, bytes, path, format, options, part);
     if (way == DECODED) return read_share(table, bytes, path, format, options, part);
     if (ki_format(format)->cut == KI_CUT_ARRAYS) return read_npz(table, bytes, path, options, part);
     return read_piece(table, bytes, path, format, options, part);
@@ -195,11 +196,18 @@ kiln_status ki_part_read(struct ki_table *table, int64_t *bytes, const char *pat
                          const kiln_read_options *options, struct ki_part part) {
     const int64_t files = 1 + options->more_count;
     int64_t file;
-    if (are_dealt(files, part)) return read_files(table, bytes, path, options, part);
-    const struct ki_part own = within(&file, files, part);
-    kiln_read_options alone = *options; /* readers of some formats take further files themselves */
-    alone.more_count = 0;
-    return read_one(table, bytes, file_of(path, options, file), format, &alone, own);
+    kiln_status status;
+    if (are_dealt(files, part)) {
+        status = read_files(table, bytes, path, options, part);
+    } else {
+        const struct ki_part own = within(&file, files, part);
+        kiln_read_options alone = *options; /* readers of some formats take further files themselves */
+        alone.more_count = 0;
+        status = read_one(table, bytes, file_of(path, options, file), format, &alone, own);
+    }
+    return status == KILN_OK && files > 1 && table->groups && format == KILN_FILE_PACKED
+               ? ki_table_refuse_groups(path)
+               : status;
 }
 
 kiln_status ki_part_quotes(bool *odd, const char *path, const kiln_read_options *options,

@@ -30,6 +30,9 @@ kiln_status ki_cut_compressed(struct ki_input **lines, const char *path, bool qu
 /* The part's rows of .npy; of a stream all before them are decoded, too. */
 kiln_status ki_read_npy_part(struct ki_table *table, struct ki_input *input, const kiln_read_options *options,
                              struct ki_part part);
+/* The part's rows of a packed file (io/panels). */
+kiln_status ki_read_panels_part(struct ki_table *table, struct ki_input *input,
+                                const kiln_read_options *options, struct ki_part part);
 /* Finds whether there is an odd number of quotes in the part's share. */
 kiln_status ki_quotes_odd(bool *odd, const struct ki_file *file, int64_t size,
                           const kiln_read_options *options, struct ki_part part);

@@ -19,7 +19,7 @@ static kiln_status choose(kiln_file_format *format, bool *gzip, const char *path
     if (*format == KILN_FILE_AUTO) *format = ki_format_by_path(path, true);
     if (*format != KILN_FILE_AUTO) return KILN_OK;
     ki_fail(KILN_ERR_ARGUMENT, "the name %s does not say what format to write", path);
-    return ki_hint("end the name in .svm, .mtx, .csv, .npy or .npz, or --to FORMAT says it");
+    return ki_hint("end the name in .svm, .mtx, .csv, .npy, .npz or .kiln-data, or --to FORMAT says it");
 }
 
 struct entry {
@@ -75,9 +75,9 @@ done:
 }
 
 /* Dense values of X as they lie in this process's memory, which writers only read; NULL where they have to
- * be copied. */
-static void *in_place(const kiln_matrix *X) {
-    if (X->format != KILN_DENSE || X->here || X->element) return NULL;
+ * be copied, as narrow ones for who does not write such. */
+static void *in_place(const kiln_matrix *X, bool narrow) {
+    if (X->format != KILN_DENSE || X->here || (X->element && !narrow)) return NULL;
     if (!ki_matrix_resident(X)) return ki_matrix_host(X, KI_VALUES);
     return ki_on_cpu(X->device) ? ki_host(&X->values) : NULL;
 }
@@ -95,9 +95,8 @@ static kiln_status download_targets(struct ki_table *table, const kiln_matrix *y
     return kiln_matrix_get(table->y, y);
 }
 
-/* Fills the table's arrays from X and y; the names stay the data's, and so do values that are taken in
- * place. */
-static kiln_status download(struct ki_table *table, const kiln_matrix *X, const kiln_matrix *y) {
+/* Fills the table's arrays from X and y; values that are taken in place stay X's. */
+static kiln_status download(struct ki_table *table, const kiln_matrix *X, const kiln_matrix *y, bool narrow) {
     kiln_status status;
     TRY(ki_matrix_home(X)); /* what lies with processes or members is not where in_place looks */
     table->format = X->format;
@@ -109,14 +108,15 @@ static kiln_status download(struct ki_table *table, const kiln_matrix *X, const 
         table->row_start = ki_matrix_host(X, KI_ROW_START);
         return download_targets(table, y);
     }
-    table->values = in_place(X);
+    table->values = in_place(X, narrow);
+    if (table->values) table->element = X->element;
     if (!table->values && !(table->values = ki_alloc((size_t)(X->nnz * ki_type_bytes(X->type))))) goto nomem;
     if (X->format == KILN_CSR) {
         if (!(table->row_start = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_ROW_START)))) goto nomem;
         if (!(table->col = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_COL)))) goto nomem;
         TRY(kiln_matrix_get_csr(table->row_start, table->col, table->values, X));
         TRY(sort_rows(table, X->type));
-    } else if (!in_place(X)) {
+    } else if (!in_place(X, narrow)) {
         TRY(kiln_matrix_get(table->values, X));
     }
     TRY(download_targets(table, y));
@@ -124,6 +124,40 @@ done:
     return status;
 nomem:
     return ki_fail_nomem((size_t)(X->nnz * ki_type_bytes(X->type)), "a copy of the data to write");
+}
+
+/* A vector beside X, copied. */
+static kiln_status download_vector(void **to, const kiln_matrix *vector) {
+    if (!vector) return KILN_OK;
+    const size_t bytes = (size_t)(vector->nnz * ki_type_bytes(vector->type));
+    if (!(*to = ki_alloc(bytes))) return ki_fail_nomem(bytes, "weights to write");
+    return kiln_matrix_get(*to, vector);
+}
+
+/* All of the data as a writer sees them: what is `own` is copied, all else the data's. */
+static kiln_status gather(struct ki_table *table, struct ki_table *own, const kiln_data *data, bool narrow) {
+    kiln_status status;
+    TRY(download(own, data->X, data->y, narrow));
+    TRY(download_vector(&own->weights, data->weights));
+    TRY(download_vector(&own->offset, data->offset));
+    *table = *own;
+    table->groups = data->groups;
+    table->filled = data->X->filled;
+    table->filled_count = data->X->filled_count;
+    table->left_out = data->left_out;
+    table->left_out_count = data->left_out_count;
+    table->categories = data->categories;
+    table->category_count = data->category_count;
+    table->feature_names = data->feature_names;
+    table->row_names = data->row_names;
+    table->target_names = data->target_names;
+    table->class_names = data->class_names;
+    table->class_count = data->class_count;
+    table->schema = data->schema;
+    table->columns = data->columns;
+    table->column_count = data->column_count;
+done:
+    return status;
 }
 
 kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
@@ -134,25 +168,23 @@ kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_f
         ki_fail(KILN_ERR_UNSUPPORTED, "%s are read, not written", ki_format(format)->plural);
         return ki_hint("Matrix Market (.mtx) and .npz hold their matrix");
     }
-    struct ki_table table = {.rows = 0};
+    struct ki_table table, own = {.rows = 0};
     struct ki_output *output = NULL;
     bool gzip;
     kiln_status status;
     TRY(choose(&format, &gzip, path));
-    TRY(download(&table, data->X, data->y));
-    table.feature_names = data->feature_names;
-    table.target_names = data->target_names;
+    const bool narrow = format == KILN_FILE_PACKED;
+    TRY(gather(&table, &own, data, narrow));
     TRY(ki_output_open(&output, path, gzip, control));
     TRY(ki_format(format)->write(output, &table, data->X->type, data->X->device->threads));
-    if (table.file) TRY(ki_file_check(table.file));
+    if (own.file) TRY(ki_file_check(own.file));
     status = ki_output_commit(output);
     output = NULL;
 done:
     ki_output_abandon(output);
-    table.feature_names = table.target_names = NULL; /* borrowed */
-    if (data && in_place(data->X)) table.values = NULL;
-    if (table.file) table.row_start = NULL;
-    table.file = NULL;
-    ki_table_clear(&table);
+    if (own.values == in_place(data->X, true)) own.values = NULL; /* X's, as what lies in a file is */
+    if (own.file) own.row_start = NULL;
+    own.file = NULL;
+    ki_table_clear(&own);
     return status;
 }

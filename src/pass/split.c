@@ -95,7 +95,7 @@ static void place(kiln_matrix *slice, const kiln_matrix *X, int64_t begin, int64
 static kiln_status place_in_file(kiln_matrix *slice, const kiln_matrix *X, int64_t begin, int64_t *starts) {
     const kiln_status status = ki_file_again(&slice->file, X->file);
     if (status != KILN_OK) return status;
-    slice->file->at[KI_VALUES] += begin * ki_type_bytes(X->type);
+    slice->file->at[KI_VALUES] += begin * ki_file_value_bytes(X->file, X->type);
     slice->file->at[KI_COL] += begin * 4;
     slice->host[KI_ROW_START] = starts;
     slice->streams = ki_on_cpu(slice->device);

@@ -407,6 +407,32 @@ class Several(Tables):
         self.assertEqual(as_json("kmeans", one, two, "-k", 1, *CPU)["rows"], 3)
 
 
+class Packed(Tables):
+    def test_a_packed_file_is_the_table(self):
+        roles = ["--weights", "fare", "--missing", "mean", "--ignore", "id"]
+        packed = self.path("people.kiln-data")
+        kiln("convert", self.data, packed, "--target", "alive", *roles)
+        lines = [kiln("logreg", *data, *CPU, "-o", self.path("m.kiln"))[0].splitlines()
+                 for data in ([self.data, "--target", "alive", *roles], [packed], [packed, "--map"])]
+        for one in lines[1:]:
+            self.assertEqual([line for line in one if "loss" in line], [x for x in lines[0] if "loss" in x])
+        self.assertEqual(self.schema(self.path("m.kiln"))["target"],
+                         [{"name": "alive", "levels": ["no", "yes"]}])
+        kiln("verify", self.path("m.kiln"), packed, *CPU)
+        told = [[line for line in kiln("evaluate", self.path("m.kiln"), *data, *CPU)[0].splitlines()[1:]
+                 if not line.startswith("  time")]
+                for data in ([self.data, "--weights", "fare"], [packed])]
+        self.assertEqual(*told)
+        self.assertIn("no place for weights",
+                      kiln("convert", self.data, self.path("x.csv"), *roles, code=2)[1])
+        self.assertIn("not 'sex'", kiln("logreg", packed, "--target", "sex", *CPU, code=2)[1])
+        other = self.table("other.csv", [dict(row, sex=row["sex"] + "?") for row in self.rows])
+        kiln("convert", other, self.path("other.kiln-data"), "--target", "alive", *roles)
+        self.assertIn("not those that the model was trained on",
+                      kiln("evaluate", self.path("m.kiln"), self.path("other.kiln-data"), *CPU, code=7)[1])
+        self.assertIn("packed data, not a model", kiln("predict", packed, self.data, code=7)[1])
+
+
 class Looking(Tables):
     def test_info_describes_columns(self):
         columns = {c["name"]: c for c in as_json("info", self.data, "--target", "alive")["columns_of_file"]}

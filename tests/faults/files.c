@@ -136,12 +136,14 @@ static const struct task tasks[] = {{"write LIBSVM", "a.svm", write_data, first_
                                     {"write Matrix Market", "a.mtx", write_data, first_value, true},
                                     {"write CSV", "a.csv", write_data, first_value, true},
                                     {"write npz", "a.npz", write_data, first_value, true},
+                                    {"write packed", "a.kiln-data", write_data, first_value, true},
                                     {"save model", "a.kiln", save_model, model_value, true},
                                     {"read LIBSVM", "a.svm", read_data, first_value, false},
                                     {"read gzip", "a.svm.gz", read_data, first_value, false},
                                     {"read Matrix Market", "a.mtx", read_data, first_value, false},
                                     {"read CSV", "a.csv", read_data, first_value, false},
                                     {"read npz", "a.npz", read_data, first_value, false},
+                                    {"read packed", "a.kiln-data", read_data, first_value, false},
                                     {"load model", "a.kiln", load_model, model_value, false}};
 
 /* One call fails; then the old content (1) or the new (2) must be there, as the status says. */

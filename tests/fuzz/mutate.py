@@ -25,6 +25,7 @@ import tempfile
 import time
 import warnings
 import zipfile
+import zlib
 
 warnings.filterwarnings("ignore", "Duplicate name")
 
@@ -527,7 +528,7 @@ class Run:
         further = [self.former] if self.former and r.random() < 0.15 else []
         self.former = shutil.copy(path, self.path("former" + suffix)) if r.random() < 0.5 else None
         code, _ = self.run((["linreg"] if mapped else ["info"]) + [path, *further, *options], (0, 2, 3, 4)
-                           if mapped else (0, 2, 3))
+                           if mapped else (0, 2, 3, 7) if suffix == ".kiln-data" else (0, 2, 3))
         if code == 0 and not mapped and r.random() < 0.3:
             self.again(path, [o for o in options if o not in ("--map",)])
 
@@ -663,9 +664,70 @@ def begin_models(run):
                   "broad": broad, "ratings": ratings, "rated": rated, "words": words}
 
 
+def panels_file(r):
+    """Kiln's own packed file: X dense, sparse or with categories, and what stands beside it."""
+    rows, cols = r.randrange(0, 6), r.randrange(1, 4)
+    kind = r.choice(["dense", "sparse", "codes"])
+    arrays = []
+
+    def add(name, dtype, shape, values):
+        code = {"F64": "d", "F32": "f", "U8": "B", "I16": "h", "I32": "i", "I64": "q", "U32": "I"}[dtype]
+        arrays.append([name, dtype, shape, struct.pack(f"<{len(values)}{code}", *values)])
+    if kind == "sparse":
+        places = [sorted(r.sample(range(cols), r.randrange(cols + 1))) for _ in range(rows)]
+        starts = [sum(map(len, places[:i])) for i in range(rows + 1)]
+        if r.random() < 0.7:
+            add("X.values", "F32", [starts[-1]], [r.choice([0, 1, 2.5]) for _ in range(starts[-1])])
+        add("X.row_start", "I64", [rows + 1], [n + (r.random() < 0.02) for n in starts])
+        add("X.columns", "I32", [starts[-1]],
+            [j + r.choice([0] * 40 + [-1, 1]) for one in places for j in one])
+    elif kind == "codes":
+        numbers, cols = cols, cols + 3
+        add("X.values", "I16", [rows, numbers], [r.randrange(-9, 9) for _ in range(rows * numbers)])
+        codes = [0, 1, 2, 3, 3, 1] + [9] * (r.random() < 0.1)
+        add("X.codes", "U8", [rows, 1], [r.choice(codes) for _ in range(rows)])
+        add("X.categories", "I64", [1, 2], [r.choice([numbers] * 9 + [0, 99]), 3])
+    else:
+        dtype = r.choice(["F64", "U8", "F32"])
+        add("X.values", dtype, [rows, cols], [r.randrange(9) for _ in range(rows * cols)])
+    if r.random() < 0.5:
+        add("y", "F64", [rows, 1], [r.choice([0, 1]) for _ in range(rows)])
+    if r.random() < 0.3:
+        add("weights", "U8", [rows], [1] * rows)
+    if r.random() < 0.3:
+        names = b"".join(b"c%d\0" % j for j in range(cols + (r.random() < 0.1)))
+        add("names.features", "U8", [len(names)], names)
+    if len(arrays) and r.random() < 0.3:
+        arrays.pop(r.randrange(len(arrays)))
+    for array in arrays:
+        if r.random() < 0.05:
+            array[2] = r.choice([[2**62, 4], [0, 0], [1], [-1, 2], [rows + 1, cols], []])
+        if r.random() < 0.05:
+            array[1] = r.choice(["F16", "BF16", "I8", "BOOL", ""])
+    panels = [array[3] for array in arrays if array[3]]
+    at, members = 0, {}
+    count = len(panels) + 2
+    for name, dtype, shape, body in arrays + [["checksums", "U32", [count], b"\0" * 4 * count]]:
+        members[name] = {"dtype": dtype, "shape": shape,
+                         "data_offsets": [at + (r.random() < 0.01), at + len(body)]}
+        at += len(body)
+    texts = {"format": r.choice(["kiln data 1"] * 30 + ["kiln data 2"]), "rows": str(rows),
+             "columns": str(cols)}
+    if r.random() < 0.05:
+        texts[r.choice(["rows", "columns"])] = r.choice(["", "x", "-1", "2147483648", "9223372036854775807"])
+    header = json.dumps({"__metadata__": texts, **members}, separators=(",", ":")).encode()
+    head = struct.pack("<Q", len(header)) + header
+    sums = [zlib.crc32(head), *map(zlib.crc32, panels)]
+    sums.append(zlib.crc32(struct.pack(f"<{len(sums)}I", *sums)))
+    data = bytearray(head + b"".join(array[3] for array in arrays) + struct.pack(f"<{len(sums)}I", *sums))
+    if r.random() < 0.1:
+        data[r.randrange(len(data))] ^= 1 << r.randrange(8)
+    return bytes(data), ".kiln-data", r.choice([[], [], ["--type", "f32"], ["--map"]])
+
+
 FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file,
            "ratings": ratings_file, "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file,
-           "packed": packed_file, "model": None, "checkpoint": None}
+           "packed": packed_file, "kiln-data": panels_file, "model": None, "checkpoint": None}
 
 
 def main():

@@ -43,7 +43,7 @@ struct making {
     int64_t words_count;
 };
 
-static int narrowest(int64_t levels) {
+int ki_code_bytes(int64_t levels) {
     return levels <= UINT8_MAX ? 1 : levels <= UINT16_MAX ? 2 : 4;
 }
 
@@ -82,7 +82,7 @@ static void lay_out(struct ki_codes *codes, int64_t cols, const struct ki_catego
         *column = (struct ki_code_column){.first = categories[c].first,
                                           .levels = categories[c].levels,
                                           .slot = codes->slots,
-                                          .bytes = narrowest(categories[c].levels),
+                                          .bytes = ki_code_bytes(categories[c].levels),
                                           .spread = spread_of(categories[c].levels)};
         codes->slots += column->levels + 1;
         next = column->first + column->levels;
@@ -232,14 +232,12 @@ static void pack_part(void *of, int part) {
     }
 }
 
-/* Whether codes take at most three quarters of what entries do: of tables of many zeros they would take
- * more. */
-static bool pays(kiln_type type, int64_t rows, int64_t cols, int64_t nnz,
-                 const struct ki_category *categories, int64_t count) {
+bool ki_codes_pay(kiln_type type, int64_t rows, int64_t cols, int64_t nnz,
+                  const struct ki_category *categories, int64_t count) {
     double numbers = (double)cols, row = 0;
     for (int64_t c = 0; c < count; c++) {
         numbers -= (double)categories[c].levels;
-        row += narrowest(categories[c].levels);
+        row += ki_code_bytes(categories[c].levels);
     }
     row += numbers * (double)ki_type_bytes(type);
     const double entries = (double)nnz * (double)(ki_type_bytes(type) + 4) + 8 * (double)rows;
@@ -253,7 +251,7 @@ kiln_status ki_codes_pack(struct ki_codes **codes, kiln_device *device, kiln_typ
     struct packing p = {.row_start = row_start, .col = col, .values = values};
     int32_t *source = NULL;
     *codes = NULL;
-    if (!pays(type, rows, cols, row_start[rows], categories, count)) return KILN_OK;
+    if (!ki_codes_pay(type, rows, cols, row_start[rows], categories, count)) return KILN_OK;
     TRY(making_begin(&p.made, type, rows, cols, categories, count));
     source = ki_alloc((size_t)cols * sizeof *source);
     if (!source) TRY(ki_fail_nomem((size_t)cols * sizeof *source, "categories"));

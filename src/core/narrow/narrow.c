@@ -7,6 +7,7 @@
 #include "core/arguments.h"
 #include "core/home.h"
 #include "core/limits.h"
+#include "core/narrow/values.h"
 #include "core/narrow/widen.cl"
 #include "core/processes.h"
 #include "core/seams.h"
@@ -30,9 +31,8 @@ enum { WORTH_A_PART = 1 << 16, PIECE = 512, GROUP = 256, WIDTH = 4 /* of widen.c
 
 KI_ARGUMENTS(widen);
 
-/* to = the numbers from[first ... first + count). */
-static void widen(void *to, kiln_type type, kiln_element element, const void *from, int64_t first,
-                  int64_t count) {
+void ki_widen_values(void *to, kiln_type type, kiln_element element, const void *from, int64_t first,
+                     int64_t count) {
     if (type == KILN_F32)
         widen_f32(to, element, from, first, count);
     else
@@ -40,7 +40,7 @@ static void widen(void *to, kiln_type type, kiln_element element, const void *fr
 }
 
 void ki_narrow_get_here(void *to, const kiln_matrix *A, int64_t first, int64_t count) {
-    widen(to, A->type, A->element, ki_host(&A->values), first, count);
+    ki_widen_values(to, A->type, A->element, ki_host(&A->values), first, count);
 }
 
 const char *ki_element_define(const kiln_matrix *X) {
@@ -73,7 +73,7 @@ struct widening {
 
 static void widen_range(void *of, int64_t begin, int64_t end) {
     const struct widening *w = of;
-    widen(w->to + begin * ki_type_bytes(w->type), w->type, w->element, w->from, begin, end - begin);
+    ki_widen_values(w->to + begin * ki_type_bytes(w->type), w->type, w->element, w->from, begin, end - begin);
 }
 
 static void widen_all(struct widening w, const kiln_device *device, int64_t count) {
@@ -242,6 +242,12 @@ static void narrow_range(void *of, int64_t begin, int64_t end) {
     }
 }
 
+bool ki_narrow_values(void *to, kiln_type type, kiln_element element, const void *from, int64_t count) {
+    struct narrowing n = {.type = type, .element = element, .from = from, .to = to};
+    narrow_range(&n, 0, count);
+    return !atomic_load(&n.lost);
+}
+
 /* Values of A's type in host memory, and how many. */
 struct wide {
     const kiln_device *device;
@@ -252,7 +258,6 @@ struct wide {
 
 static bool all_fit(const struct wide *wide, kiln_element element, void *to) {
     struct narrowing n = {.type = wide->type, .element = element, .from = wide->values, .to = to};
-    atomic_init(&n.lost, false);
     ki_parallel_ranges(wide->device->threads, wide->count, WORTH_A_PART, narrow_range, &n);
     return !atomic_load(&n.lost);
 }

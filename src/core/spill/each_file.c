@@ -47,7 +47,7 @@ static void cut(struct slices *s, int64_t first, int64_t rows) {
     const bool dense = X->format == KILN_DENSE;
     const int64_t begin = start_of(X, first);
     s->file = *X->file;
-    s->file.at[KI_VALUES] += begin * ki_type_bytes(X->type);
+    s->file.at[KI_VALUES] += begin * ki_file_value_bytes(X->file, X->type);
     s->file.at[KI_COL] += begin * (int64_t)sizeof(int32_t);
     for (int64_t i = 0; !dense && i <= rows; i++) s->start[i] = start_of(X, first + i) - begin;
     s->view = (kiln_matrix){.device = X->device,

@@ -14,6 +14,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "io/formats.h"
 #include "io/model/safetensors.h"
 
 enum { FIRST_BYTES = 1 << 16 };
@@ -51,6 +52,7 @@ static kiln_status fail_not_model(const char *path, const unsigned char *bytes, 
         int64_t length = (int64_t)strlen(binaries[i].magic);
         if (size >= length && memcmp(bytes, binaries[i].magic, (size_t)length) == 0) kind = binaries[i].kind;
     }
+    if (ki_format_by_mark((const char *)bytes, (size_t)size) == KILN_FILE_PACKED) kind = "packed data";
     if (!kind) kind = guess_text(bytes, ki_min(size, 4096));
     if (!kind) {
         ki_fail(KILN_ERR_MODEL, size ? "%s is not a model" : "%s is empty, not a model", path);
@@ -80,7 +82,9 @@ static kiln_status read_all(unsigned char **buffer, int64_t *size, int fd, const
         *buffer = grown;
         kiln_status status = read_to(*buffer, size, capacity, fd, path);
         if (status != KILN_OK) return status;
-        if (!ki_safetensors_begins(*buffer, *size)) return fail_not_model(path, *buffer, *size);
+        if (!ki_safetensors_begins(*buffer, *size) ||
+            ki_format_by_mark((const char *)*buffer, (size_t)*size) == KILN_FILE_PACKED)
+            return fail_not_model(path, *buffer, *size);
         if (*size < capacity) return KILN_OK;
         if (!ki_mul(capacity, 2, &capacity)) return ki_fail(KILN_ERR_LIMIT, "%s is too large", path);
     }

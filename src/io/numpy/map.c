@@ -6,6 +6,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "io/formats.h"
 #include "io/numpy/npy.h"
 
 enum { MARK = 6 };
@@ -110,9 +111,12 @@ kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64
         *format = KILN_FILE_NPY;
     else if (m.bytes >= MARK && memcmp(mark, "PK\3\4", 4) == 0)
         *format = KILN_FILE_NPZ;
-    else
-        TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy or .npz", "convert it, or leave --map out"));
-    TRY(*format == KILN_FILE_NPY ? map_npy(table, &m) : ki_map_npz(table, &m));
+    else if (*format != KILN_FILE_PACKED)
+        TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy or .npz, and no packed file",
+                              "convert it, or leave --map out"));
+    TRY(*format == KILN_FILE_NPY   ? map_npy(table, &m)
+        : *format == KILN_FILE_NPZ ? ki_map_npz(table, &m)
+                                   : ki_map_panels(table, &m));
     TRY(ki_file_check(m.file));
     *bytes = m.bytes;
     table->file = m.file;

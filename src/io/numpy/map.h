@@ -19,6 +19,8 @@ struct ki_mapping {
 kiln_status ki_mapping_refuse(const struct ki_mapping *mapping, const char *why, const char *hint);
 
 kiln_status ki_map_npz(struct ki_table *table, struct ki_mapping *mapping);
+/* A packed file (io/panels), with all that belongs to the rows beside X. */
+kiln_status ki_map_panels(struct ki_table *table, struct ki_mapping *mapping);
 
 /* Part `number` of `count` of a CSR matrix, into memory; ERR_UNSUPPORTED: its members are compressed, or not
  * as they would lie there. */

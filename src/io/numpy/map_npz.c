@@ -7,60 +7,7 @@
 #include "core/threads.h"
 #include "io/numpy/map.h"
 #include "io/numpy/npz.h"
-
-/* Columns under check. A chunk sees the pairs of neighbours within it; those that two chunks share are left
- * to the end. */
-struct columns {
-    const struct ki_mapping *mapping;
-    const int64_t *row_start;
-    int64_t rows, nnz;
-    int32_t cols;
-    _Atomic int64_t outside, unordered; /* the first entry that is so, INT64_MAX: none yet */
-    _Atomic int64_t chunk;              /* entries of a whole one */
-};
-
-/* The row that an entry belongs to: the last that begins at it or before. */
-static int64_t row_of(const struct columns *c, int64_t entry) {
-    int64_t low = 0, high = c->rows - 1;
-    while (low < high) {
-        const int64_t middle = high - (high - low) / 2;
-        if (c->row_start[middle] <= entry)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
-static void use_columns(void *of, const unsigned char *raw, int64_t first, int64_t count) {
-    struct columns *c = of;
-    int64_t row = row_of(c, first), next = c->row_start[row + 1];
-    int32_t previous = -1;
-    for (int64_t i = 0; i < count; i++) {
-        int32_t col;
-        memcpy(&col, raw + 4 * i, sizeof col);
-        while (first + i >= next) {
-            next = c->row_start[++row + 1];
-            previous = -1;
-        }
-        if (col < 0 || col >= c->cols) ki_lower(&c->outside, first + i);
-        if (col <= previous) ki_lower(&c->unordered, first + i);
-        previous = col;
-    }
-    if (first == 0) c->chunk = count;
-}
-
-/* Pairs that two chunks share. */
-static kiln_status check_seams(struct columns *c, int64_t begin) {
-    for (int64_t e = c->chunk; e < c->nnz; e += c->chunk) {
-        int32_t pair[2];
-        if (c->row_start[row_of(c, e)] == e) continue;
-        kiln_status status = ki_file_read(c->mapping->file, pair, begin + 4 * (e - 1), sizeof pair);
-        if (status != KILN_OK) return status;
-        if (pair[0] >= pair[1]) ki_lower(&c->unordered, e);
-    }
-    return KILN_OK;
-}
+#include "io/ordered.h"
 
 /* An array that can stay where it is: stored, of that kind and size. */
 static kiln_status find(struct ki_npz_array *array, struct ki_npz *s, const struct ki_mapping *m,
@@ -76,13 +23,7 @@ static kiln_status find(struct ki_npz_array *array, struct ki_npz *s, const stru
 }
 
 static kiln_status map_columns(struct ki_npz *s, const struct ki_mapping *m, const int64_t *row_start) {
-    struct columns c = {.mapping = m,
-                        .row_start = row_start,
-                        .rows = s->rows,
-                        .nnz = row_start[s->rows],
-                        .cols = (int32_t)s->cols,
-                        .outside = INT64_MAX,
-                        .unordered = INT64_MAX};
+    struct ki_ordered c = ki_ordered_begin(row_start, s->rows, s->cols);
     const struct ki_place place = {s->file, 0, 0, -1};
     kiln_status status;
     TRY(find(&s->indices, s, m, "indices.npy", c.nnz));
@@ -91,8 +32,8 @@ static kiln_status map_columns(struct ki_npz *s, const struct ki_mapping *m, con
         return ki_mapping_refuse(m, "its indices are no 32-bit integers of this machine",
                                  "A.indices = A.indices.astype('i4'), or leave --map out");
     m->file->at[KI_COL] = s->indices.member->begin + s->indices.header;
-    TRY(ki_npz_elements(&s->indices, s, NULL, use_columns, &c));
-    if (c.outside == INT64_MAX) TRY(check_seams(&c, m->file->at[KI_COL]));
+    TRY(ki_npz_elements(&s->indices, s, NULL, ki_ordered_use, &c));
+    if (c.outside == INT64_MAX) TRY(ki_ordered_seams(&c, m->file));
     if (c.outside < INT64_MAX)
         TRY(ki_fail_at(KILN_ERR_PARSE, &place, "indices[%lld] is outside 0 to %lld", (long long)c.outside,
                        (long long)s->cols - 1));

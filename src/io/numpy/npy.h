@@ -10,7 +10,7 @@
 enum { KI_NPY_HEADER_LIMIT = 64 << 10 };
 
 struct ki_npy {
-    char kind;        /* f i u b as NumPy names them; S or U for text */
+    char kind;        /* f i u b as NumPy names them; S or U for text; B: the first half of a float */
     bool swapped;     /* bytes are in the order that this machine does not use */
     bool fortran;     /* columns are stored one behind the other */
     int64_t itemsize; /* bytes of an element */
@@ -46,7 +46,7 @@ kiln_status ki_npy_labels(struct ki_table *table, const struct ki_npy *npy, cons
 struct ki_numbers {
     const struct ki_npy *npy;
     kiln_type type;
-    void *values;        /* NULL: native ones, only looked at */
+    void *values;        /* NULL: they are only looked at */
     int64_t before;      /* how many came before the chunks' first */
     int64_t wanted;      /* what lies beyond is neither converted nor checked */
     bool any;            /* infinities and NaN are accepted */

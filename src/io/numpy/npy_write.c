@@ -35,11 +35,11 @@ kiln_status ki_write_npy(struct ki_output *output, const struct ki_table *table,
     }
     snprintf(shape, sizeof shape, "(%lld, %lld)", (long long)table->rows, (long long)table->cols);
     TRY(ki_output_write(output, header, ki_npy_print_header(header, ki_npy_dtype(type), shape)));
-    const int64_t bytes = table->rows * table->cols * ki_type_bytes(type);
+    const int64_t count = table->rows * table->cols;
     if (table->file)
-        TRY(ki_output_copy(output, table->file, table->file->at[KI_VALUES], bytes));
+        TRY(ki_output_copy(output, table->file, KI_VALUES, type, count));
     else
-        TRY(ki_output_write(output, table->values, (size_t)bytes));
+        TRY(ki_output_write(output, table->values, (size_t)(count * ki_type_bytes(type))));
 done:
     return status;
 }

@@ -14,13 +14,16 @@ static kiln_status add_array(struct ki_zip *zip, const char *name, const char *d
 
 /* Values or columns, which may lie in a file. */
 static kiln_status add_part(struct ki_zip *zip, const char *name, const char *dtype, const char *shape,
-                            const struct ki_table *table, int part, int64_t bytes) {
+                            const struct ki_table *table, int part, kiln_type type) {
     char header[KI_NPY_HEADER_BYTES];
-    size_t header_bytes = ki_npy_print_header(header, dtype, shape);
+    const size_t header_bytes = ki_npy_print_header(header, dtype, shape);
     if (table->file)
-        return ki_zip_add_file(zip, name, header, header_bytes, table->file, table->file->at[part], bytes);
-    return ki_zip_add(zip, name, header, header_bytes, part == KI_COL ? (void *)table->col : table->values,
-                      (size_t)bytes);
+        return ki_zip_add_file(zip, name, header, header_bytes, table->file, part, type, table->nnz);
+    if (part == KI_COL)
+        return ki_zip_add(zip, name, header, header_bytes, table->col,
+                          (size_t)table->nnz * sizeof *table->col);
+    return ki_zip_add(zip, name, header, header_bytes, table->values,
+                      (size_t)(table->nnz * ki_type_bytes(type)));
 }
 
 kiln_status ki_write_npz(struct ki_output *output, const struct ki_table *table, kiln_type type,
@@ -36,13 +39,12 @@ kiln_status ki_write_npz(struct ki_output *output, const struct ki_table *table,
     }
     snprintf(entries, sizeof entries, "(%lld,)", (long long)table->nnz);
     snprintf(starts, sizeof starts, "(%lld,)", (long long)table->rows + 1);
-    TRY(add_part(&zip, "indices.npy", "<i4", entries, table, KI_COL, table->nnz * (int64_t)sizeof(int32_t)));
+    TRY(add_part(&zip, "indices.npy", "<i4", entries, table, KI_COL, type));
     TRY(add_array(&zip, "indptr.npy", "<i8", starts, table->row_start,
                   (table->rows + 1) * (int64_t)sizeof(int64_t)));
     TRY(add_array(&zip, "format.npy", "|S3", "()", "csr", 3));
     TRY(add_array(&zip, "shape.npy", "<i8", "(2,)", shape, sizeof shape));
-    TRY(add_part(&zip, "data.npy", ki_npy_dtype(type), entries, table, KI_VALUES,
-                 table->nnz * ki_type_bytes(type)));
+    TRY(add_part(&zip, "data.npy", ki_npy_dtype(type), entries, table, KI_VALUES, type));
     TRY(ki_zip_finish(&zip));
 done:
     return status;

@@ -34,7 +34,8 @@ static inline double element(const unsigned char *from, char kind, int64_t size,
         return value;
     }
     if (kind == 'f' && size == 2) return half_number(bits);
-    if (kind == 'f') {
+    if (kind == 'B') bits <<= 16;
+    if (kind == 'f' || kind == 'B') {
         float value;
         memcpy(&value, &bits, sizeof value);
         return (double)value;
@@ -63,6 +64,7 @@ static void convert(void *values, kiln_type type, const struct ki_npy *npy, cons
     LOOP('f', 2);
     LOOP('f', 4);
     LOOP('f', 8);
+    LOOP('B', 2);
     LOOP('b', 1);
     LOOP('i', 1);
     LOOP('i', 2);
@@ -182,6 +184,17 @@ static void use_turned(struct ki_numbers *n, const unsigned char *raw, int64_t a
     }
 }
 
+/* Elements that are converted to be looked at. */
+static void look(struct ki_numbers *n, const unsigned char *raw, int64_t at, int64_t count) {
+    double room[BLOCK];
+    for (int64_t begin = 0; begin < count; begin += BLOCK) {
+        const int64_t some = ki_min(BLOCK, count - begin);
+        convert(room, n->type, n->npy, raw + begin * n->npy->itemsize, some);
+        const int64_t bad = ki_first_nonfinite(room, n->type, some);
+        if (bad < some) ki_lower(&n->bad, at + begin + bad);
+    }
+}
+
 void ki_numbers_use(void *of, const unsigned char *raw, int64_t first, int64_t count) {
     struct ki_numbers *n = of;
     const int64_t at = n->before + first;
@@ -190,6 +203,10 @@ void ki_numbers_use(void *of, const unsigned char *raw, int64_t first, int64_t c
     if (count <= 0) return;
     if (n->turned) {
         use_turned(n, raw, at, count);
+        return;
+    }
+    if (!ki_npy_native(n->npy, n->type) && !n->values) {
+        if (!n->any) look(n, raw, at, count);
         return;
     }
     if (!ki_npy_native(n->npy, n->type)) {

@@ -129,16 +129,17 @@ static kiln_status add_to_crc(void *crc, const void *piece, size_t size) {
 }
 
 kiln_status ki_zip_add_file(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
-                            const struct ki_file *file, int64_t offset, int64_t bytes) {
+                            const struct ki_file *file, int part, kiln_type type, int64_t count) {
+    const int64_t bytes = count * (part == KI_COL ? 4 : ki_type_bytes(type));
     kiln_status status;
     uint32_t crc = crc_of(first, first_bytes, NULL, 0);
     if (zip->count == KI_ZIP_WRITTEN) return ki_fail(KILN_ERR_INTERNAL, "too many members in a zip archive");
-    TRY(ki_file_each(file, offset, bytes, add_to_crc, &crc));
+    TRY(ki_file_each(file, part, type, count, add_to_crc, &crc));
     struct ki_zip_written *member = &zip->members[zip->count++];
     *member = (struct ki_zip_written){name, zip->offset, (int64_t)first_bytes + bytes, crc};
     TRY(write_local(zip, member));
     TRY(write_bytes(zip, first, first_bytes));
-    TRY(ki_output_copy(zip->output, file, offset, bytes));
+    TRY(ki_output_copy(zip->output, file, part, type, count));
     zip->offset += bytes;
 done:
     return status;

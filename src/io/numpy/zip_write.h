@@ -3,6 +3,7 @@
 #define KI_ZIP_WRITE_H
 
 #include "core/status.h"
+#include "kiln/matrix.h"
 
 #include <stddef.h>
 
@@ -27,10 +28,10 @@ struct ki_zip {
  * directory. */
 kiln_status ki_zip_add(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
                        const void *second, size_t second_bytes);
-/* The same, the second piece being bytes of a file, which are read twice. */
+/* The same, the second piece being the first `count` elements of an array in a file, which are read twice. */
 struct ki_file;
 kiln_status ki_zip_add_file(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
-                            const struct ki_file *file, int64_t offset, int64_t bytes);
+                            const struct ki_file *file, int part, kiln_type type, int64_t count);
 kiln_status ki_zip_finish(struct ki_zip *zip);
 
 #endif

@@ -67,11 +67,77 @@ kiln_status ki_table_check_alike(const struct ki_table *table, const struct ki_t
     return KILN_OK;
 }
 
+static bool same_names(char *const *a, char *const *b, int64_t count) {
+    bool same = !a == !b;
+    for (int64_t j = 0; a && same && j < count; j++) same = strcmp(a[j], b[j]) == 0;
+    return same;
+}
+
+static bool same_classes(const struct ki_table *a, const struct ki_table *b) {
+    bool same = !a->class_names == !b->class_names;
+    for (int64_t j = 0; a->class_names && same && j < a->targets; j++)
+        same = !a->class_names[j] == !b->class_names[j] &&
+               (!a->class_names[j] || (a->class_count[j] == b->class_count[j] &&
+                                       same_names(a->class_names[j], b->class_names[j], a->class_count[j])));
+    return same;
+}
+
+kiln_status ki_table_same_names(const struct ki_table *table, const struct ki_table *more, const char *name) {
+    const struct ki_place place = {.file = name, .offset = -1};
+    const bool names =
+        same_names(table->feature_names, more->feature_names, ki_min(table->cols, more->cols)) &&
+        (!table->target_names || same_names(table->target_names, more->target_names, table->targets));
+    if (names && same_classes(table, more)) return KILN_OK;
+    ki_fail_at(KILN_ERR_DATA, &place, "its %s have other names than those of the first file",
+               names ? "classes" : "columns");
+    return ki_hint("files that are read as one have the same columns in the same order");
+}
+
+kiln_status ki_table_refuse_groups(const char *name) {
+    const struct ki_place place = {.file = name, .offset = -1};
+    ki_fail_at(KILN_ERR_UNSUPPORTED, &place,
+               "groups of several packed files have no names to be told apart by");
+    return ki_hint("--groups-file names the groups of all rows, or convert the tables into one file");
+}
+
+/* Both columns, or neither table has it. */
+static kiln_status join_column(void **column, int64_t bytes, const void *more, int64_t more_bytes,
+                               const char *what, const char *name) {
+    const struct ki_place place = {.file = name, .offset = -1};
+    if (!*column != !more)
+        return ki_fail_at(KILN_ERR_DATA, &place, "it has %s%s, unlike the first file", more ? "" : "no ",
+                          what);
+    return more ? join(column, bytes, more, more_bytes) : KILN_OK;
+}
+
+/* A list of places, those of the second counted on. */
+static kiln_status join_list(int64_t **list, int64_t *count, int64_t *more, int64_t more_count,
+                             int64_t before) {
+    void *joined = *list;
+    if (more_count == 0) return KILN_OK;
+    for (int64_t i = 0; i < more_count; i++) more[i] += before;
+    const kiln_status status = join(&joined, *count * 8, more, more_count * 8);
+    *list = joined;
+    if (status == KILN_OK) *count += more_count;
+    return status;
+}
+
 kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_type type, const char *name) {
     const int64_t bytes = ki_type_bytes(type), rows = table->rows, nnz = table->nnz;
     void *col = table->col, *row_start = table->row_start;
     kiln_status status;
     TRY(ki_table_check_alike(table, more, name));
+    TRY(ki_table_same_names(table, more, name));
+    if (table->groups || more->groups) TRY(ki_table_refuse_groups(name));
+    TRY(join_column(&table->weights, rows * bytes, more->weights, more->rows * bytes, "weights", name));
+    TRY(join_column(&table->offset, rows * bytes, more->offset, more->rows * bytes, "an offset", name));
+    TRY(join_list(&table->filled, &table->filled_count, more->filled, more->filled_count, nnz));
+    TRY(join_list(&table->left_out, &table->left_out_count, more->left_out, more->left_out_count,
+                  rows + table->left_out_count));
+    ki_free(table->row_names); /* which the further rows need not have */
+    ki_free(table->row_name_text);
+    table->row_names = NULL;
+    table->row_name_text = NULL;
     TRY(join(&table->values, nnz * bytes, more->values, more->nnz * bytes));
     if (table->format == KILN_CSR) {
         for (int64_t i = 0; i <= more->rows; i++) more->row_start[i] += nnz;

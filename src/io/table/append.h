@@ -10,6 +10,11 @@ kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_
 /* ERR_DATA where it cannot, as its format, columns or targets are others. */
 kiln_status ki_table_check_alike(const struct ki_table *table, const struct ki_table *more, const char *name);
 
+/* ERR_DATA where columns, targets or classes have other names. */
+kiln_status ki_table_same_names(const struct ki_table *table, const struct ki_table *more, const char *name);
+/* ERR_UNSUPPORTED: rows of one of several files have groups, whose numbers are the file's own. */
+kiln_status ki_table_refuse_groups(const char *name);
+
 /* Holds what was left out of the rows so far. */
 struct ki_narrowed {
     int64_t rows, cols;     /* cols: the most that there were */

@@ -128,8 +128,6 @@ static kiln_status begin(struct copying *c, struct ki_table *rows) {
     table->col = NULL;
     table->label_text = (struct ki_bytes){0};
     table->filled_count = table->left_out_count = 0;
-    ki_free(table->categories); /* X keeps entries */
-    table->categories = NULL;
     table->together = NULL;
     c->begun = true;
     if (warnings.count == 0) return KILN_OK;
@@ -137,19 +135,6 @@ static kiln_status begin(struct copying *c, struct ki_table *rows) {
     table->warnings.count += warnings.count;
     ki_free(warnings.text.data);
     return room ? KILN_OK : ki_fail_nomem((size_t)warnings.text.size, "a warning");
-}
-
-static kiln_status check_names(const struct copying *c, const struct ki_table *rows, const char *name) {
-    const struct ki_table *table = c->table;
-    const struct ki_place place = {.file = name, .offset = -1};
-    bool alike = !table->feature_names == !rows->feature_names;
-    for (int64_t j = 0; alike && table->feature_names && j < table->cols; j++)
-        alike = strcmp(table->feature_names[j], rows->feature_names[j]) == 0;
-    for (int64_t j = 0; alike && table->target_names && j < table->targets; j++)
-        alike = rows->target_names && strcmp(table->target_names[j], rows->target_names[j]) == 0;
-    if (alike) return KILN_OK;
-    ki_fail_at(KILN_ERR_DATA, &place, "its columns have other names than those of the first file");
-    return ki_hint("files that are read as one have the same columns in the same order");
 }
 
 /* Some rows go to the file. */
@@ -162,7 +147,7 @@ static kiln_status keep(struct copying *c, struct ki_table *rows, const char *na
     if (!c->begun)
         TRY(begin(c, rows));
     else
-        TRY(check_names(c, rows, name));
+        TRY(ki_table_same_names(c->table, rows, name));
     TRY(ki_table_check_alike(c->table, rows, name));
     TRY(ki_spill_rows(&c->spill, rows->rows, rows->row_start, rows->col, rows->values));
     TRY(keep_columns(c, rows));
@@ -263,6 +248,7 @@ static kiln_status read_parts(struct copying *c, int64_t i, int64_t *bytes) {
         struct ki_table rows = {.rows = 0};
         int64_t some = 0;
         status = read_rows(&rows, &some, c, i, number, count);
+        if (status == KILN_OK && i >= 0 && rows.groups) status = ki_table_refuse_groups(file_of(c, i));
         if (status == KILN_OK && (rows.rows > 0 || !c->begun)) status = keep(c, &rows, file_of(c, i));
         ki_table_clear(&rows);
         *bytes += some;
@@ -414,7 +400,8 @@ kiln_status ki_table_in_file(struct ki_table *table, kiln_file_format *format, i
     TRY(look(&text, &c.plain, format, path, options));
     c.format = *format;
     const bool rows = ki_format(*format)->cut == KI_CUT_ROWS;
-    if (text || (rows && (options->more_count > 0 || takes_columns(options)))) return copy(&c, bytes, device);
+    const bool taken = !ki_format(*format)->names_columns && takes_columns(options);
+    if (text || (rows && (options->more_count > 0 || taken))) return copy(&c, bytes, device);
     if (options->more_count > 0) {
         ki_fail(KILN_ERR_UNSUPPORTED, "of several such files none can stay on disk (kiln_read_options.map)");
         return ki_hint("join them into one");

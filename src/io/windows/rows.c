@@ -63,9 +63,9 @@ kiln_status ki_rows_next(struct ki_rows *rows, const struct ki_table *table, kil
     rows->first = first;
     for (int64_t i = 0; part->row_start && i <= part->rows; i++)
         part->row_start[i] = start_of(table, first + i) - begin;
-    TRY(ki_file_read(table->file, part->values, table->file->at[KI_VALUES] + begin * element, nnz * element));
+    TRY(ki_file_elements(part->values, table->file, KI_VALUES, type, begin, nnz));
     if (!part->col) goto done;
-    TRY(ki_file_read(table->file, part->col, table->file->at[KI_COL] + begin * 4, nnz * 4));
+    TRY(ki_file_elements(part->col, table->file, KI_COL, type, begin, nnz));
     TRY(check_columns(part, table->file));
 done:
     return status;
