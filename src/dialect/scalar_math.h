@@ -133,6 +133,9 @@ SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
     case 6: return x == 1 || x == -1 ? sum + (x > 0 ? 1 : 0) : (wide)NAN;
     case 1: return sum + (x < 0 ? -x : x);
     case 2: return sum + (x * scale) * (x * scale);
+    case 7: return x >= 0 ? sum + x : (wide)NAN;
+    case 8: return x > 0 ? sum + (x * log(x) - x) : sum;
+    case 9: return sum + log_gamma_positive(x + 1);
     default: return reduce_join(sum, x < 0 ? -x : x, kind);
     }
 }

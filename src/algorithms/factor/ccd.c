@@ -102,8 +102,8 @@ kiln_status ki_ccd_begin(struct ki_ccd *ccd, struct ki_arena *arena, const kiln_
     ccd->unit = ki_arena_reals(arena, n);
     ccd->others = ki_arena_reals(arena, n);
     TRY(arena->status);
-    TRY(ki_arena_take(arena, &ccd->E, ki_entries_less(&ccd->E, R, mean)));
-    TRY(ki_arena_take(arena, &ccd->T, ki_entries_less(&ccd->T, transposed, mean)));
+    TRY(ki_arena_take(arena, &ccd->E, ki_entries_centred(&ccd->E, R, mean, NULL, NULL)));
+    TRY(ki_arena_take(arena, &ccd->T, ki_entries_centred(&ccd->T, transposed, mean, NULL, NULL)));
     for (int64_t k = 0; k < n; k++) {
         TRY(take(ccd, ccd->u, A, k));
         TRY(take(ccd, ccd->v, B, k));

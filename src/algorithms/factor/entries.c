@@ -1,10 +1,10 @@
-/* Entries before training: looked at and transposed where they lie, which takes a GPU milliseconds; on the
- * host, where the device has no room for that, where one is to be named, and to be shared out between
- * training and test. */
+/* Entries before training: looked at, transposed and centred where they lie, which takes a GPU milliseconds; on
+ * the host where one is to be named, and to be shared out between training and test. */
 #include "algorithms/factor/entries.h"
 
 #include <stdio.h>
 
+#include "algorithms/run/arena.h"
 #include "derived/transposed.h"
 #include "ops/vectors/reduce.h"
 
@@ -61,27 +61,6 @@ done:
     return status;
 }
 
-static kiln_status transpose(kiln_matrix **T, const struct ki_host_entries *entries,
-                             const kiln_matrix *like) {
-    struct ki_host_entries to = {0};
-    kiln_status status;
-    TRY(ki_entries_new(&to, entries->cols, entries->rows, entries->nnz));
-    for (int64_t e = 0; e < entries->nnz; e++) to.start[entries->col[e] + 1]++;
-    for (int64_t j = 0; j < to.rows; j++) to.start[j + 1] += to.start[j];
-    for (int64_t i = 0; i < entries->rows; i++)
-        for (int64_t e = entries->start[i]; e < entries->start[i + 1]; e++) {
-            const int64_t at = to.start[entries->col[e]]++;
-            to.col[at] = (int32_t)i;
-            to.value[at] = entries->value[e];
-        }
-    for (int64_t j = to.rows; j > 0; j--) to.start[j] = to.start[j - 1];
-    to.start[0] = 0;
-    TRY(ki_entries_matrix(T, &to, like));
-done:
-    ki_host_entries_free(&to);
-    return status;
-}
-
 kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *call, int64_t row,
                              bool counts) {
     for (int64_t i = 0; i < entries->rows; i++)
@@ -94,89 +73,36 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
     return KILN_OK;
 }
 
-/* *sum, if all entries are finite; else NaN or infinite. The device has room for X. */
-static kiln_status finite_sum(double *sum, const kiln_matrix *X) {
-    double largest;
-    kiln_status status;
-    TRY(ki_reduce_entries(&largest, X, KI_REDUCE_MAX));
-    *sum = largest;
-    if (isfinite(largest)) TRY(ki_reduce_entries(sum, X, KI_REDUCE_SUM));
-done:
-    return status;
-}
-
-static kiln_status take_on_host(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
-                                kiln_matrix **made, double *sums) {
+/* Names an entry that is not what entries must be (number 1: counts), if there is one. */
+static kiln_status look(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                        kiln_matrix **made, double *sums) {
     struct ki_host_entries entries = {0};
     kiln_status status;
+    (void)entry, (void)made, (void)sums;
     TRY(ki_entries_get(&entries, rows));
     TRY(ki_entries_check(&entries, each->call, row, each->number > 0));
-    for (int64_t e = 0; e < entries.nnz; e++) sums[0] += entries.value[e];
-    if (each->made) TRY(transpose(made, &entries, rows));
 done:
     ki_host_entries_free(&entries);
     return status;
 }
 
-/* The same where the entries lie; *sum is not finite, and nothing made, where an entry is not or where there
- * is no room. */
-static kiln_status take_there(double *sum, bool makes, const kiln_matrix *rows, kiln_matrix **made) {
+/* A sum tells whether all entries are finite, but for one that overflows. */
+kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X, bool counts) {
+    struct ki_each each = {.run = look, .number = counts};
     kiln_status status;
-    TRY(finite_sum(sum, rows));
-    if (isfinite(*sum) && makes) TRY(ki_transposed_new(made, rows));
-done:
-    if (status != KILN_ERR_DEVICE_NOMEM) return status;
-    *sum = NAN;
-    return KILN_OK;
-}
-
-/* The sum of rows' entries, each of which must be finite, of counts (number 1) also not negative, and what
- * they are transposed, if that is wanted. */
-static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
-                        kiln_matrix **made, double *sums) {
-    double sum = NAN;
-    kiln_status status = KILN_OK;
-    (void)entry;
-    if (!(each->number > 0) && ki_transposed_fits(rows)) TRY(take_there(&sum, each->made > 0, rows, made));
-    if (!isfinite(sum)) return take_on_host(each, rows, row, made, sums);
-    sums[0] += sum;
+    TRY(ki_reduce_entries(sum, X, counts ? KI_REDUCE_COUNTS : KI_REDUCE_SUM));
+    snprintf(each.call, sizeof each.call, "%s", call);
+    if (!isfinite(*sum)) TRY(ki_each_run(NULL, NULL, &each, X));
 done:
     return status;
 }
 
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X) {
-    struct ki_each each = {.run = take, .made = !ki_lies_apart(X), .sums = 1};
-    kiln_matrix *made = NULL;
     kiln_status status;
-    snprintf(each.call, sizeof each.call, "%s", call);
-    TRY(ki_each_run(&made, sum, &each, X));
-    if (!made) TRY(ki_transposed_apart(&made, X));
-    *T = made;
+    TRY(ki_entries_sum(sum, call, X, false));
+    TRY((ki_lies_apart(X) ? ki_transposed_apart : ki_transposed_new)(T, X));
 done:
     return status;
-}
-
-kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X, bool counts) {
-    struct ki_each each = {.run = take, .sums = 1, .number = counts};
-    snprintf(each.call, sizeof each.call, "%s", call);
-    return ki_each_run(NULL, sum, &each, X);
-}
-
-static kiln_status subtract(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
-                            kiln_matrix **made, double *sums) {
-    struct ki_host_entries entries = {0};
-    kiln_status status;
-    (void)row, (void)entry, (void)sums;
-    TRY(ki_entries_get(&entries, rows));
-    for (int64_t e = 0; e < entries.nnz; e++) entries.value[e] -= each->number;
-    TRY(ki_entries_matrix(made, &entries, rows));
-done:
-    ki_host_entries_free(&entries);
-    return status;
-}
-
-kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean) {
-    return ki_each_run(E, NULL, &(struct ki_each){.run = subtract, .made = 1, .number = mean}, R);
 }
 
 static kiln_status centre(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
@@ -187,47 +113,64 @@ static kiln_status centre(const struct ki_each *each, const kiln_matrix *rows, i
     TRY(ki_entries_get(&entries, rows));
     for (int64_t i = 0; i < entries.rows; i++)
         for (int64_t e = entries.start[i]; e < entries.start[i + 1]; e++)
-            entries.value[e] -= each->number + each->row[row + i] + each->column[entries.col[e]];
+            entries.value[e] -= each->number + (each->row ? each->row[row + i] : 0) +
+                                (each->column ? each->column[entries.col[e]] : 0);
     TRY(ki_entries_matrix(made, &entries, rows));
 done:
     ki_host_entries_free(&entries);
     return status;
 }
 
-kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
-                               const double *column) {
-    const struct ki_each each = {.run = centre, .made = 1, .number = mean, .row = row, .column = column};
-    return ki_each_run(E, NULL, &each, R);
-}
-
-static kiln_status add_squares(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
-                               int64_t entry, kiln_matrix **made, double *sums) {
-    const double mean = each->number, count = (double)kiln_matrix_nnz(rows);
-    struct ki_host_entries entries = {0};
+/* One or two columns whose products are the means: (mean + row, 1) . (1, column). */
+static kiln_status means_factor(kiln_matrix **made, struct ki_arena *arena, const kiln_matrix *R,
+                                const double *means, int64_t count, int at, int columns, double more) {
+    double *const factor = ki_arena_reals(arena, columns * count);
     kiln_status status;
-    (void)row, (void)entry, (void)made;
-    if (ki_transposed_fits(rows)) {
-        double norm, sum;
-        TRY(ki_reduce_entries(&norm, rows, KI_REDUCE_SQUARES));
-        TRY(ki_reduce_entries(&sum, rows, KI_REDUCE_SUM));
-        const double about = norm * norm - 2 * mean * sum + count * mean * mean;
-        if (isfinite(about) && about > LEFT * (norm * norm + count * mean * mean)) {
-            sums[0] += about;
-            goto done;
-        }
-    }
-    TRY(ki_entries_get(&entries, rows));
-    for (int64_t e = 0; e < entries.nnz; e++) {
-        const double beside = entries.value[e] - mean;
-        sums[0] += beside * beside;
-    }
+    *made = ki_arena_model(arena, R, count, columns);
+    TRY(arena->status);
+    for (int64_t i = 0; i < count; i++)
+        for (int c = 0; c < columns; c++)
+            factor[columns * i + c] = c == at ? (means ? means[i] : 0) + more : 1;
+    TRY(ki_vector_set(*made, factor));
 done:
-    ki_host_entries_free(&entries);
     return status;
 }
 
+/* Where the entries lie, as what is left of a product of two factors. A matrix in a file is written by ki_each
+ * alone, as is one that has no room beside R. */
+kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
+                               const double *column) {
+    const struct ki_each each = {.run = centre, .made = 1, .number = mean, .row = row, .column = column};
+    const int columns = column ? 2 : 1;
+    struct ki_arena arena = {0};
+    kiln_matrix *A = NULL, *B = NULL, *made = NULL;
+    kiln_status status;
+    if (ki_lies_in_file(R) || ki_pair_too_large(R)) return ki_each_run(E, NULL, &each, R);
+    TRY(means_factor(&A, &arena, R, row, kiln_matrix_rows(R), 0, columns, mean));
+    TRY(means_factor(&B, &arena, R, column, kiln_matrix_cols(R), columns - 1, columns, column ? 0 : 1));
+    TRY(ki_arena_take(&arena, &made, kiln_matrix_like(&made, R, KILN_TYPE_DEFAULT, NULL)));
+    const kiln_sample sample = {.kind = KILN_SAMPLE_RESIDUAL, .S = R, .A = A, .B = B};
+    TRY(kiln_sddmm(made, NULL, 1, &sample, 0));
+    *E = ki_arena_give(&arena, made);
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* By the squares about 0, unless these would leave little but rounding. */
 kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean) {
-    return ki_each_run(NULL, sum, &(struct ki_each){.run = add_squares, .sums = 1, .number = mean}, X);
+    const double count = (double)kiln_matrix_nnz(X);
+    kiln_matrix *beside = NULL;
+    kiln_status status;
+    double squares, all;
+    TRY(ki_reduce_entries(&squares, X, KI_REDUCE_SQUARES));
+    TRY(ki_reduce_entries(&all, X, KI_REDUCE_SUM));
+    *sum = squares - 2 * mean * all + count * mean * mean;
+    if (isfinite(*sum) && *sum > LEFT * (squares + count * mean * mean)) goto done;
+    TRY(ki_entries_centred(&beside, X, mean, NULL, NULL));
+    TRY(ki_reduce_entries(sum, beside, KI_REDUCE_SQUARES));
+done:
+    kiln_matrix_free(beside);
+    return status;
 }
 
 kiln_status ki_entries_times(double *to, kiln_transpose op, const kiln_matrix *X, double *v) {

@@ -24,15 +24,13 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
 /* *T = X^T, on X's device, and the sum of X's entries; ERR_DATA, as an error of `call`, where one is not
  * finite. Of an X whose rows lie in processes or in a file T's rows do, too. */
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
-/* The sum alone; of `counts` none may be negative. */
+/* The sum alone, of any X; of `counts` none may be negative. */
 kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X, bool counts);
 /* *sum = that of (x - mean)^2 over X's entries. */
 kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean);
 /* to = op(X) v, which is used up; v NULL: ones. */
 kiln_status ki_entries_times(double *to, kiln_transpose op, const kiln_matrix *X, double *v);
-/* *E = R - mean at R's entries, where R's lie. */
-kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean);
-/* *E = R - mean - row_i - column_j at R's entries, of an R that does not lie in processes. */
+/* *E = R - mean - row_i - column_j at R's entries, where R's lie; row and column may be NULL, for zeros. */
 kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
                                const double *column);
 /* ERR_ARGUMENT unless A (m x k) and B (n x k) are two matrices beside a sparse X (m x n), which messages call

@@ -10,32 +10,49 @@ enum { MEAN, L2, DAMPING, SETTINGS };
 
 /* -------------------------------------------------------------------------------------------- means */
 
-static double row_mean(const struct ki_host_entries *entries, int64_t row, double mean, double damping) {
-    const int64_t count = entries->start[row + 1] - entries->start[row];
-    double sum = 0;
-    for (int64_t e = entries->start[row]; e < entries->start[row + 1]; e++) sum += entries->value[e] - mean;
-    return count > 0 ? sum / ((double)count + damping) : 0;
+/* Holds R - mean and ones at R's entries. */
+struct entries {
+    kiln_matrix *E, *N;
+};
+
+static kiln_status take_mean(struct entries *entries, struct ki_arena *arena, const kiln_matrix *R,
+                             double mean) {
+    kiln_status status;
+    TRY(ki_arena_take(arena, &entries->E, ki_entries_centred(&entries->E, R, mean, NULL, NULL)));
+    TRY(ki_arena_take(arena, &entries->N, kiln_matrix_like(&entries->N, R, KILN_TYPE_DEFAULT, NULL)));
+done:
+    return status;
 }
 
-/* From E = R - mean and N, ones at its entries: row = E 1 / (N 1 + damping), column = (E^T 1 - N^T row) /
- * (N^T 1 + damping). */
-static kiln_status measure(struct ki_sfa_means *means, const kiln_matrix *E, const kiln_matrix *N,
-                           double damping) {
-    const int64_t m = kiln_matrix_rows(E), n = kiln_matrix_cols(E);
+/* row = E 1 / (N 1 + damping), and 0 where there is no entry. */
+static kiln_status measure_rows(double *row, const struct entries *of, double damping) {
+    const int64_t m = kiln_matrix_rows(of->E);
     struct ki_arena arena = {0};
-    double *const counts = ki_arena_reals(&arena, ki_max(m, n)), *const of_rows = ki_arena_reals(&arena, n),
+    double *const counts = ki_arena_reals(&arena, m);
+    kiln_status status;
+    TRY(arena.status);
+    TRY(ki_entries_times(counts, KILN_PLAIN, of->N, NULL));
+    TRY(ki_entries_times(row, KILN_PLAIN, of->E, NULL));
+    for (int64_t u = 0; u < m; u++) row[u] = counts[u] > 0 ? row[u] / (counts[u] + damping) : 0;
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* column = (E^T 1 - N^T row) / (N^T 1 + damping). */
+static kiln_status measure_columns(double *column, const struct entries *of, const double *row,
+                                   double damping) {
+    const int64_t m = kiln_matrix_rows(of->E), n = kiln_matrix_cols(of->E);
+    struct ki_arena arena = {0};
+    double *const counts = ki_arena_reals(&arena, n), *const of_rows = ki_arena_reals(&arena, n),
                   *const rows = ki_arena_reals(&arena, m);
     kiln_status status;
     TRY(arena.status);
-    TRY(ki_entries_times(counts, KILN_PLAIN, N, NULL));
-    TRY(ki_entries_times(means->row, KILN_PLAIN, E, NULL));
-    for (int64_t u = 0; u < m; u++) means->row[u] = counts[u] > 0 ? means->row[u] / (counts[u] + damping) : 0;
-    TRY(ki_entries_times(counts, KILN_TRANSPOSED, N, NULL));
-    memcpy(rows, means->row, (size_t)m * sizeof *rows);
-    TRY(ki_entries_times(of_rows, KILN_TRANSPOSED, N, rows));
-    TRY(ki_entries_times(means->column, KILN_TRANSPOSED, E, NULL));
+    memcpy(rows, row, (size_t)m * sizeof *rows);
+    TRY(ki_entries_times(counts, KILN_TRANSPOSED, of->N, NULL));
+    TRY(ki_entries_times(of_rows, KILN_TRANSPOSED, of->N, rows));
+    TRY(ki_entries_times(column, KILN_TRANSPOSED, of->E, NULL));
     for (int64_t i = 0; i < n; i++)
-        means->column[i] = counts[i] > 0 ? (means->column[i] - of_rows[i]) / (counts[i] + damping) : 0;
+        column[i] = counts[i] > 0 ? (column[i] - of_rows[i]) / (counts[i] + damping) : 0;
 done:
     return ki_arena_free(&arena, status);
 }
@@ -43,7 +60,7 @@ done:
 kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, struct ki_arena *arena, const kiln_matrix *R,
                                  double damping) {
     struct ki_arena own = {0};
-    kiln_matrix *E = NULL, *N = NULL;
+    struct entries entries;
     double sum;
     kiln_status status;
     means->row = ki_arena_reals(arena, kiln_matrix_rows(R));
@@ -51,43 +68,16 @@ kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, struct ki_arena *ar
     TRY(arena->status);
     TRY(ki_entries_sum(&sum, "kiln_sfa", R, false));
     means->mean = sum / (double)kiln_matrix_nnz(R);
-    TRY(ki_arena_take(&own, &E, ki_entries_less(&E, R, means->mean)));
-    TRY(ki_arena_take(&own, &N, kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL)));
-    TRY(measure(means, E, N, damping));
+    TRY(take_mean(&entries, &own, R, means->mean));
+    TRY(measure_rows(means->row, &entries, damping));
+    TRY(measure_columns(means->column, &entries, means->row, damping));
 done:
     return ki_arena_free(&own, status);
-}
-
-/* Two columns whose products are the means: (mean + row, 1) . (1, column). */
-static kiln_status pair(kiln_matrix **made, struct ki_arena *arena, const kiln_matrix *R, const double *means,
-                        int64_t count, int at, double more) {
-    double *const pairs = ki_arena_reals(arena, 2 * count);
-    kiln_status status;
-    *made = ki_arena_model(arena, R, count, 2);
-    TRY(arena->status);
-    for (int64_t i = 0; i < count; i++) {
-        pairs[2 * i + at] = means[i] + more;
-        pairs[2 * i + 1 - at] = 1;
-    }
-    TRY(ki_vector_set(*made, pairs));
-done:
-    return status;
 }
 
 kiln_status ki_sfa_centred(kiln_matrix **S, struct ki_arena *arena, const kiln_matrix *R,
                            const struct ki_sfa_means *means) {
-    struct ki_arena own = {0};
-    kiln_matrix *A = NULL, *B = NULL;
-    kiln_status status;
-    if (ki_lies_in_file(R) || ki_pair_too_large(R)) /* S lies as R does: kiln_sddmm writes no such */
-        return ki_arena_take(arena, S, ki_entries_centred(S, R, means->mean, means->row, means->column));
-    TRY(pair(&A, &own, R, means->row, kiln_matrix_rows(R), 0, means->mean));
-    TRY(pair(&B, &own, R, means->column, kiln_matrix_cols(R), 1, 0));
-    TRY(ki_arena_take(arena, S, kiln_matrix_like(S, R, KILN_TYPE_DEFAULT, NULL)));
-    const kiln_sample sample = {.kind = KILN_SAMPLE_RESIDUAL, .S = R, .A = A, .B = B};
-    TRY(kiln_sddmm(*S, NULL, 1, &sample, 0));
-done:
-    return ki_arena_free(&own, status);
+    return ki_arena_take(arena, S, ki_entries_centred(S, R, means->mean, means->row, means->column));
 }
 
 /* ------------------------------------------------------------------------------------------ columns */
@@ -148,21 +138,19 @@ static bool has_biases(const kiln_model *model, double *mean) {
 /* The means of new rows, as training would have it, and those of the model's columns. */
 static kiln_status means_of(struct ki_sfa_means *means, struct ki_arena *arena, const kiln_model *model,
                             const kiln_matrix *X) {
-    struct ki_host_entries entries = {0};
     const struct ki_tensor *B = ki_model_tensor(model, "B");
+    struct ki_arena own = {0};
+    struct entries entries;
     kiln_status status;
     means->mean = ki_factor_setting(model, MEAN);
-    TRY(ki_entries_get(&entries, X));
-    means->row = ki_arena_reals(arena, entries.rows);
-    means->column = ki_arena_reals(arena, entries.cols);
+    means->row = ki_arena_reals(arena, kiln_matrix_rows(X));
+    means->column = ki_arena_reals(arena, B->rows);
     TRY(arena->status);
-    for (int64_t u = 0; u < entries.rows; u++)
-        means->row[u] = row_mean(&entries, u, means->mean, ki_factor_setting(model, DAMPING));
-    for (int64_t i = 0; i < entries.cols; i++)
-        means->column[i] = ki_tensor_value(B, i * B->cols + B->cols - 1);
+    for (int64_t i = 0; i < B->rows; i++) means->column[i] = ki_tensor_value(B, i * B->cols + B->cols - 1);
+    TRY(take_mean(&entries, &own, X, means->mean));
+    TRY(measure_rows(means->row, &entries, ki_factor_setting(model, DAMPING)));
 done:
-    ki_host_entries_free(&entries);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {

@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "ops/vectors/reduce.h"
+
 kiln_status ki_svd_graph_product(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *W,
                                  const kiln_matrix *Y) {
     kiln_status status;
@@ -51,7 +53,7 @@ done:
     return status;
 }
 
-/* Rows of X: weights are finite, and not negative. */
+/* Names a weight that is not finite or negative, if rows of X have one. */
 static kiln_status look(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                         kiln_matrix **made, double *sums) {
     struct ki_host_entries entries = {0};
@@ -67,8 +69,13 @@ done:
 
 static kiln_status check_weights(const struct ki_svd *s) {
     struct ki_each each = {.run = look};
+    kiln_status status;
+    double sum;
+    TRY(ki_reduce_entries(&sum, s->X, KI_REDUCE_COUNTS));
     snprintf(each.call, sizeof each.call, "%s", s->call);
-    return ki_each_run(NULL, NULL, &each, s->X);
+    if (!isfinite(sum)) TRY(ki_each_run(NULL, NULL, &each, s->X));
+done:
+    return status;
 }
 
 /* W = X Y, and Z = X^T Y. */

@@ -2,9 +2,7 @@
  * product has all probabilities and adds up their logarithms. */
 #include "algorithms/topics/topics.h"
 
-#include <stdio.h>
-
-#include "ops/sampled/gamma.h"
+#include "ops/vectors/reduce.h"
 
 #define LEAST 1e-12 /* probability */
 
@@ -19,32 +17,13 @@ done:
     return status;
 }
 
-/* Sums over rows' entries, which must be counts. */
-static kiln_status count(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
-                         kiln_matrix **made, double *sums) {
-    struct ki_host_entries X = {0};
-    kiln_status status;
-    (void)entry, (void)made;
-    TRY(ki_entries_get(&X, rows));
-    TRY(ki_entries_check(&X, each->call, row, true));
-    for (int64_t e = 0; e < X.nnz; e++) {
-        const double x = X.value[e];
-        sums[KI_TOPICS_WORDS] += x;
-        if (each->sums <= KI_TOPICS_ENTROPY) continue;
-        if (x > 0) sums[KI_TOPICS_ENTROPY] += x * log(x) - x;
-        sums[KI_TOPICS_FACTORIALS] += ki_log_gamma(x + 1);
-    }
-done:
-    ki_host_entries_free(&X);
-    return status;
-}
-
 kiln_status ki_topics_counts(const char *call, double *sums, int many, const kiln_matrix *X) {
-    struct ki_each each = {.run = count, .sums = many};
+    static const enum ki_reduce_kind kinds[] = {
+        [KI_TOPICS_ENTROPY] = KI_REDUCE_ENTROPY, [KI_TOPICS_FACTORIALS] = KI_REDUCE_FACTORIALS};
     kiln_status status;
-    snprintf(each.call, sizeof each.call, "%s", call);
-    TRY(ki_each_run(NULL, sums, &each, X));
+    TRY(ki_entries_sum(&sums[KI_TOPICS_WORDS], call, X, true));
     if (!(sums[KI_TOPICS_WORDS] > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: there are no words in X", call));
+    for (int i = KI_TOPICS_ENTROPY; i < many; i++) TRY(ki_reduce_entries(&sums[i], X, kinds[i]));
 done:
     return status;
 }

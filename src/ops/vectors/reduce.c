@@ -197,20 +197,48 @@ done:
     return status;
 }
 
-kiln_status ki_reduce_entries(double *result, const kiln_matrix *X, enum ki_reduce_kind kind) {
-    const struct ki_operand operand = {X, false};
-    kiln_status status = ki_operands_hold(X->device, &operand, 1);
-    if (status != KILN_OK) return status;
-    const kiln_matrix entries = {.device = X->device,
-                                 .type = X->type,
-                                 .format = KILN_DENSE,
-                                 .rows = X->nnz,
-                                 .cols = 1,
-                                 .nnz = X->nnz,
-                                 .values = X->values,
-                                 .view = true};
-    status = reduce(result, &entries, NULL, kind, false);
-    ki_operands_release(X->device, &operand, 1);
+/* ------------------------------------------------------------------------------ entries of a matrix */
+
+/* A reduction of all entries of X to one number, of whatever rows of X a device has. */
+struct entries {
+    const kiln_matrix *X;
+    double *sum;
+    int kind;
+};
+
+static const struct ki_rules entries_table = {
+    .bytes = sizeof(struct entries), .X = offsetof(struct entries, X), .sums = offsetof(struct entries, sum)};
+
+/* Squares add up, not their root. */
+static kiln_status entries_there(const void *given) {
+    const struct entries *of = given;
+    const kiln_matrix *X = of->X;
+    const kiln_matrix values = {.device = X->device,
+                                .type = X->type,
+                                .format = KILN_DENSE,
+                                .rows = X->nnz,
+                                .cols = 1,
+                                .nnz = X->nnz,
+                                .values = X->values,
+                                .view = true};
+    const kiln_status status = reduce(of->sum, &values, NULL, of->kind, false);
+    if (of->kind == KI_REDUCE_SQUARES) *of->sum *= *of->sum;
+    return status;
+}
+
+static kiln_status entries_single(const void *of) {
+    return ki_run_single(
+        &(struct ki_single){.rules = &entries_table, .whole = of, .sums = 1, .run = entries_there});
+}
+
+kiln_status ki_reduce_entries(double *sum, const kiln_matrix *X, enum ki_reduce_kind kind) {
+    double found = 0;
+    const struct entries of = {.X = X, .sum = &found, .kind = (int)kind};
+    const kiln_status status =
+        !ki_is_split(X) ? entries_single(&of)
+                        : ki_share(&(struct ki_shared){
+                              .rules = &entries_table, .whole = &of, .sums = 1, .run = entries_single});
+    if (status == KILN_OK) *sum = found;
     return status;
 }
 

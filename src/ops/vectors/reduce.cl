@@ -93,5 +93,5 @@ __kernel void reduce_finish(PARAMETERS(reduce_finish)) {
 /* The variants that differ in text, as the tests build them. */
 // build KIND=0 GROUP=128
 // build KIND=1 GROUP=64 INDEX64
-// pack {f32|f64} KIND={0|1|2|3|4|5|6} GROUP=128
+// pack {f32|f64} KIND={0|1|2|3|4|5|6|7|8|9} GROUP=128
 #endif
