@@ -166,8 +166,8 @@ void ki_columns_drop(const kiln_matrix *X) {
 
 /* ---- a matrix of its own ---- */
 
-/* Room for X itself is counted also where it is there already: it could leave, but must not. A group's members
- * take X and what it becomes from host memory. */
+/* Room for X itself is counted also where it is there already: it could leave, but must not. A group's
+ * members take X and what it becomes from host memory. */
 static bool sorts_there(const kiln_matrix *X) {
     const int64_t entry = ki_type_bytes(X->type) + 8, starts = (X->cols + 1) * 8;
     if (ki_on_cpu(X->device)) return true;

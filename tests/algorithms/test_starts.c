@@ -1,4 +1,4 @@
-/* What algorithms ask of entries before they start: sums, the transposed matrix, entries about means. All of it
+/* Algorithms ask of entries before they start: sums, the transposed matrix, entries about means. All of it
  * against plain loops, on each kind of device, with the bytes counted that come to host memory: the entries
  * never do. */
 #include <stdio.h>
@@ -159,7 +159,7 @@ static void named(const char *name, kiln_type type) {
     kiln_matrix_free(matrix);
 }
 
-/* Of whole runs of an iteration less comes home than the entries' columns are. */
+/* Less comes home of whole runs of an iteration than the entries' columns are. */
 static void runs_leave_entries_where_they_lie(void **state) {
     static const char *const verbs[] = {"lda", "gap", "sfa"};
     static struct entries X;

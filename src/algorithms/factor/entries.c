@@ -1,5 +1,5 @@
-/* Entries before training: looked at, transposed and centred where they lie, which takes a GPU milliseconds; on
- * the host where one is to be named, and to be shared out between training and test. */
+/* Entries before training: looked at, transposed and centred where they lie, which takes a GPU milliseconds;
+ * on the host where one is to be named, and to be shared out between training and test. */
 #include "algorithms/factor/entries.h"
 
 #include <stdio.h>
@@ -136,7 +136,7 @@ done:
     return status;
 }
 
-/* Where the entries lie, as what is left of a product of two factors. A matrix in a file is written by ki_each
+/* E is what a product of two factors leaves of R, made where R lies. A matrix in a file is written by ki_each
  * alone, as is one that has no room beside R. */
 kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
                                const double *column) {
