@@ -147,6 +147,19 @@ def test_a_packed_file_is_its_table(tmp_path, tool):
         kiln.read(tmp_path / "t.kiln-data", target="kind")
 
 
+def test_deflated_archives_go_to_a_temporary_file(tmp_path):
+    A = sp.random(20_000, 300, 0.1, format="csr", random_state=2, dtype=np.float32)
+    sp.save_npz(tmp_path / "a.npz", A[:15_000])  # several windows of 64 KiB
+    sp.save_npz(tmp_path / "b.npz", A[15_000:])
+    device = kiln.Device("cpu", memory=8_000_000)
+    x, y = rng.normal(size=300), rng.normal(size=20_000)
+    one = kiln.read(tmp_path / "a.npz", device=device, mapped=True).X
+    np.testing.assert_allclose(kiln.multiply(one, x), A[:15_000] @ x, rtol=1e-12, atol=1e-12)
+    both = kiln.read([tmp_path / "a.npz", tmp_path / "b.npz"], device=device, mapped=True).X
+    assert both.shape == A.shape
+    np.testing.assert_allclose(kiln.multiply(both, y, transposed=True), A.T @ y, rtol=1e-9, atol=1e-9)
+
+
 def test_text_and_bytes_go_to_a_temporary_file(tmp_path):
     names, pixels = np.array(["plain", "late"])[(np.arange(5000) > 4800).astype(int)], rng.integers(
         0, 256, (5000, 60), np.uint8)

@@ -26,6 +26,11 @@ kiln_status ki_map_panels(struct ki_table *table, struct ki_mapping *mapping);
  * as they would lie there. */
 kiln_status ki_npz_read_part(struct ki_table *table, struct ki_mapping *mapping, int number, int count);
 
+/* take(of, rows): all of such a matrix, some rows at a time, which have at most `entries` entries if they are
+ * several. Deflated members are inflated once. */
+kiln_status ki_npz_each_rows(struct ki_mapping *mapping, int64_t entries,
+                             kiln_status (*take)(void *of, struct ki_table *rows), void *of);
+
 /* Fills a table whose values, and columns, stay in the file. */
 kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                          const kiln_read_options *options);

@@ -376,7 +376,10 @@ done:
 void ki_npz_clear(struct ki_npz *s) {
     ki_bytes_free(&s->bytes);
     struct ki_npz_array *const arrays[] = {&s->format, &s->shape, &s->indptr, &s->indices, &s->data};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_bytes_free(&arrays[i]->room);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        ki_bytes_free(&arrays[i]->room);
+        ki_zip_stream_free(arrays[i]->stream);
+    }
 }
 
 /* Only a file's end is read, where the directory is; what cannot be read but in order comes to memory. */

@@ -15,7 +15,8 @@ struct ki_npz_array {
     int64_t header, count; /* bytes; elements */
     uint32_t crc;          /* of the header, where the member is not checked yet */
     struct ki_bytes room;
-    bool unpacked; /* bytes are known before it is opened */
+    bool unpacked;                /* bytes are known before it is opened */
+    struct ki_zip_stream *stream; /* of a deflated member that is read in parts */
 };
 
 struct ki_npz {

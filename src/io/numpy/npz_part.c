@@ -1,6 +1,6 @@
 /* Consecutive rows of a CSR matrix in an .npz: row starts are read, columns and values where the rows lie. Of
- * a deflated member what comes before them is inflated and thrown away. Checksums, which are of whole
- * members, are not looked at. */
+ * a deflated member what comes before them is inflated and thrown away, unless it is read window by window.
+ * Checksums, which are of whole members, are those of deflated ones that are read to their ends. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -17,7 +17,10 @@ static kiln_status open_deflated(struct ki_npz_array *array, struct ki_npz *s) {
     char *begin = ki_alloc((size_t)most);
     kiln_status status;
     if (!begin) return ki_fail_nomem((size_t)most, "the .npy header");
-    TRY(ki_zip_inflate_range(begin, &s->zip, member, 0, most));
+    if (member->size > s->left)
+        TRY(ki_npz_fail(s, KILN_ERR_LIMIT, "the archive unpacks to more bytes than the limit allows"));
+    s->left -= member->size;
+    TRY(ki_zip_inflate(&array->stream, begin, &s->zip, member, 0, most));
     TRY(ki_npy_header_size(&array->header, begin, (size_t)most, &place));
     TRY(ki_npy_header(&array->npy, begin, (size_t)most, &place));
     array->count = array->npy.shape[0] * array->npy.shape[1];
@@ -31,11 +34,13 @@ done:
 /* An array of at least `least` elements. */
 static kiln_status open_array(struct ki_npz_array *array, struct ki_npz *s, const char *name, int64_t least) {
     kiln_status status;
+    if (array->member) goto opened;
     array->member = ki_zip_find(&s->zip, name);
     if (array->member && array->member->method != 0)
         TRY(open_deflated(array, s));
     else
         TRY(ki_npz_open(array, s, name));
+opened:
     if (array->npy.dimensions != 1) return ki_npz_fail(s, KILN_ERR_PARSE, "indices or data are no vector");
     if (array->count < least)
         return ki_npz_fail(s, KILN_ERR_PARSE, "indptr points behind the end of indices or data");
@@ -44,10 +49,11 @@ done:
 }
 
 /* Elements [first, first + count) as they are. */
-static kiln_status read_raw(void *to, const struct ki_npz *s, const struct ki_npz_array *array, int64_t first,
+static kiln_status read_raw(void *to, const struct ki_npz *s, struct ki_npz_array *array, int64_t first,
                             int64_t count) {
     const int64_t from = array->header + first * array->npy.itemsize, bytes = count * array->npy.itemsize;
-    if (array->member->method != 0) return ki_zip_inflate_range(to, &s->zip, array->member, from, bytes);
+    if (array->member->method != 0)
+        return ki_zip_inflate(&array->stream, to, &s->zip, array->member, from, bytes);
     return ki_file_read(s->zip.members_in, to, array->member->begin + from, bytes);
 }
 
@@ -125,38 +131,81 @@ done:
     return status;
 }
 
-/* The part's rows: as many entries in each part as rows allow. */
-static kiln_status cut_rows(struct ki_table *table, int64_t *first, const int64_t *start, int64_t rows,
-                            int number, int count) {
-    int64_t begin[2];
-    for (int end = 0; end < 2; end++) {
-        const int64_t entries = ki_part_begin(start[rows], number + end, count);
-        begin[end] = number + end == count ? rows : ki_row_at(start, rows, entries, 0);
-    }
-    table->rows = begin[1] - begin[0];
-    table->nnz = start[begin[1]] - start[begin[0]];
-    *first = start[begin[0]];
+/* Rows [begin, end) of all; *first: their first entry. */
+static kiln_status cut_rows(struct ki_table *table, int64_t *first, const int64_t *start, int64_t begin,
+                            int64_t end) {
+    table->rows = end - begin;
+    table->nnz = start[end] - start[begin];
+    *first = start[begin];
     table->row_start = ki_alloc((size_t)(table->rows + 1) * 8);
     if (!table->row_start) return ki_fail_nomem((size_t)(table->rows + 1) * 8, "row starts");
-    for (int64_t r = 0; r <= table->rows; r++) table->row_start[r] = start[begin[0] + r] - *first;
+    for (int64_t r = 0; r <= table->rows; r++) table->row_start[r] = start[begin + r] - *first;
     return KILN_OK;
 }
 
-kiln_status ki_npz_read_part(struct ki_table *table, struct ki_mapping *m, int number, int count) {
-    struct ki_npz s = {.options = m->options, .file = m->file->name, .watch = &m->watch};
-    int64_t *start = NULL, first = 0;
+static kiln_status read_rows(struct ki_table *table, struct ki_npz *s, const struct ki_mapping *m,
+                             const int64_t *start, int64_t begin, int64_t end) {
+    int64_t first = 0;
     kiln_status status;
-    s.left = INT64_MAX;
-    TRY(ki_zip_open_file(&s.zip, &s.bytes, m->file, m->bytes));
-    TRY(ki_npz_outline(&start, &s));
-    if (s.by_column) TRY(ki_npz_fail(&s, KILN_ERR_UNSUPPORTED, "it is stored by columns"));
     table->format = KILN_CSR;
-    table->cols = s.cols;
-    TRY(cut_rows(table, &first, start, s.rows, number, count));
-    TRY(read_columns(table, &s, first, start[s.rows]));
-    TRY(read_values(table, &s, m, first, start[s.rows]));
-    TRY(ki_npz_canonical(table, true, &s));
+    table->cols = s->cols;
+    TRY(cut_rows(table, &first, start, begin, end));
+    TRY(read_columns(table, s, first, start[s->rows]));
+    TRY(read_values(table, s, m, first, start[s->rows]));
+    TRY(ki_npz_canonical(table, true, s));
 done:
+    return status;
+}
+
+static kiln_status open_rows(struct ki_npz *s, int64_t **start, struct ki_mapping *m) {
+    kiln_status status;
+    *s = (struct ki_npz){.options = m->options,
+                         .file = m->file->name,
+                         .watch = &m->watch,
+                         .left = m->options->limit > 0 ? m->options->limit : INT64_MAX};
+    TRY(ki_zip_open_file(&s->zip, &s->bytes, m->file, m->bytes));
+    TRY(ki_npz_outline(start, s));
+    if (s->by_column) TRY(ki_npz_fail(s, KILN_ERR_UNSUPPORTED, "it is stored by columns"));
+done:
+    return status;
+}
+
+/* The part's rows: as many entries in each part as rows allow. */
+kiln_status ki_npz_read_part(struct ki_table *table, struct ki_mapping *m, int number, int count) {
+    struct ki_npz s;
+    int64_t *start = NULL, row[2];
+    kiln_status status;
+    TRY(open_rows(&s, &start, m));
+    for (int end = 0; end < 2; end++) {
+        const int64_t entries = ki_part_begin(start[s.rows], number + end, count);
+        row[end] = number + end == count ? s.rows : ki_row_at(start, s.rows, entries, 0);
+    }
+    TRY(read_rows(table, &s, m, start, row[0], row[1]));
+done:
+    ki_free(start);
+    ki_npz_clear(&s);
+    return status;
+}
+
+kiln_status ki_npz_each_rows(struct ki_mapping *m, int64_t entries,
+                             kiln_status (*take)(void *of, struct ki_table *rows), void *of) {
+    struct ki_npz s;
+    struct ki_table rows = {.rows = 0};
+    int64_t *start = NULL;
+    kiln_status status;
+    TRY(open_rows(&s, &start, m));
+    for (int64_t row = 0, end; row < s.rows || row == 0; row = ki_max(end, 1)) {
+        for (end = ki_min(row + 1, s.rows); end < s.rows && end - row < entries;)
+            if (start[++end] - start[row] > entries) {
+                end--;
+                break;
+            }
+        TRY(read_rows(&rows, &s, m, start, row, end));
+        TRY(take(of, &rows));
+        ki_table_clear(&rows);
+    }
+done:
+    ki_table_clear(&rows);
     ki_free(start);
     ki_npz_clear(&s);
     return status;

@@ -313,18 +313,20 @@ done:
     return status;
 }
 
-/* A part of a member, inflated by turns: what lies before `from` is thrown away. */
-struct range {
+/* A member, inflated by turns: what lies before `from` is thrown away. */
+struct ki_zip_stream {
     z_stream stream;
-    unsigned char *packed; /* the next of the member's bytes */
-    int64_t read, made;    /* of the packed, and of the unpacked */
+    int64_t read, made; /* of the packed, and of the unpacked */
+    uLong crc;          /* of these */
     unsigned char *to;
     int64_t from, end;
+    unsigned char packed[PIECE]; /* the next of the member's bytes */
+    unsigned char scratch[PIECE];
 };
 
 /* Up to PIECE further bytes of the member. */
-static kiln_status inflate_next(struct range *range, const struct ki_zip_archive *zip,
-                                const struct ki_zip_member *member, unsigned char *scratch) {
+static kiln_status inflate_next(struct ki_zip_stream *range, const struct ki_zip_archive *zip,
+                                const struct ki_zip_member *member) {
     z_stream *stream = &range->stream;
     const bool wanted = range->made >= range->from;
     const int64_t most = ki_min(PIECE, (wanted ? range->end : range->from) - range->made);
@@ -337,31 +339,52 @@ static kiln_status inflate_next(struct range *range, const struct ki_zip_archive
         stream->next_in = range->packed;
         stream->avail_in = (uInt)some;
     }
-    stream->next_out = wanted ? range->to + (range->made - range->from) : scratch;
+    stream->next_out = wanted ? range->to + (range->made - range->from) : range->scratch;
     stream->avail_out = (uInt)most;
     const int result = inflate(stream, Z_NO_FLUSH);
     const int64_t made = most - (int64_t)stream->avail_out;
     range->made += made;
+    if (range->made > bomb_bytes && range->made / BOMB_RATIO > member->packed)
+        return too_long(zip, member, 1);
+    range->crc = crc32(range->crc, stream->next_out - made, (uInt)made);
     if (result == Z_MEM_ERROR) return ki_fail_nomem(48 << 10, "zlib");
     const bool over = result == Z_STREAM_END && range->made < range->end;
     const bool stuck = made == 0 && stream->avail_in == 0 && range->read == member->packed;
     if ((result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) || over || stuck)
         return damaged(zip, member->begin, "a member cannot be inflated");
+    return range->made == member->size ? ki_zip_check(zip, member, (uint32_t)range->crc) : KILN_OK;
+}
+
+static kiln_status open_stream(struct ki_zip_stream **stream) {
+    struct ki_zip_stream *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "an unpacked member");
+    if (inflateInit2(&made->stream, -15) != Z_OK) {
+        ki_free(made);
+        return ki_fail_nomem(48 << 10, "zlib");
+    }
+    *stream = made;
     return KILN_OK;
 }
 
-kiln_status ki_zip_inflate_range(void *to, const struct ki_zip_archive *zip,
-                                 const struct ki_zip_member *member, int64_t from, int64_t bytes) {
-    struct range range = {.to = to, .from = from, .end = from + bytes};
-    unsigned char *room = ki_alloc(2 * PIECE);
+void ki_zip_stream_free(struct ki_zip_stream *stream) {
+    if (!stream) return;
+    inflateEnd(&stream->stream);
+    ki_free(stream);
+}
+
+kiln_status ki_zip_inflate(struct ki_zip_stream **stream, void *to, const struct ki_zip_archive *zip,
+                           const struct ki_zip_member *member, int64_t from, int64_t bytes) {
     kiln_status status = KILN_OK;
-    if (!room) return ki_fail_nomem(2 * PIECE, "an unpacked member");
-    range.packed = room + PIECE;
-    if (inflateInit2(&range.stream, -15) != Z_OK) TRY(ki_fail_nomem(48 << 10, "zlib"));
-    while (range.made < range.end) TRY(inflate_next(&range, zip, member, room));
+    if (*stream && (*stream)->made > from) {
+        ki_zip_stream_free(*stream);
+        *stream = NULL;
+    }
+    if (!*stream) TRY(open_stream(stream));
+    (*stream)->to = to;
+    (*stream)->from = from;
+    (*stream)->end = from + bytes;
+    while ((*stream)->made < (*stream)->end) TRY(inflate_next(*stream, zip, member));
 done:
-    inflateEnd(&range.stream);
-    ki_free(room);
     return status;
 }
 

@@ -45,10 +45,13 @@ struct ki_zip_bytes {
 kiln_status ki_zip_open_member(struct ki_zip_bytes *bytes, const struct ki_zip_archive *zip,
                                const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left);
 /* Bytes [from, from + bytes) of a deflated member of an archive in a file, which has so many, to `to`. All
- * before them are inflated, too, but no more than 2 MiB are kept. The checksum, of the whole member, is not
- * looked at. */
-kiln_status ki_zip_inflate_range(void *to, const struct ki_zip_archive *zip,
-                                 const struct ki_zip_member *member, int64_t from, int64_t bytes);
+ * before them are inflated, too, but no more than 2 MiB are kept. *stream, NULL at first, goes on from where
+ * the last call ended, and begins anew for what lies before that. Its checksum is looked at where the member
+ * ends. */
+struct ki_zip_stream;
+kiln_status ki_zip_inflate(struct ki_zip_stream **stream, void *to, const struct ki_zip_archive *zip,
+                           const struct ki_zip_member *member, int64_t from, int64_t bytes);
+void ki_zip_stream_free(struct ki_zip_stream *stream); /* NULL is allowed */
 /* Fails unless that is the member's checksum. */
 kiln_status ki_zip_check(const struct ki_zip_archive *zip, const struct ki_zip_member *member, uint32_t crc);
 

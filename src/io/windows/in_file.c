@@ -257,6 +257,35 @@ done:
     return status;
 }
 
+/* ---------------------------------------------------------------------------------------------- archive */
+
+struct archive {
+    struct copying *c;
+    const char *name;
+};
+
+static kiln_status keep_rows(void *of, struct ki_table *rows) {
+    const struct archive *archive = of;
+    return keep(archive->c, rows, archive->name);
+}
+
+/* A CSR matrix in an .npz, deflated or of other types. */
+static kiln_status read_archive(struct copying *c, int64_t i, int64_t *bytes) {
+    struct archive archive = {c, file_of(c, i)};
+    struct ki_mapping m = {.options = c->options,
+                           .watch = {.name = archive.name, .control = c->options->control}};
+    kiln_status status;
+    TRY(ki_file_open(&m.file, &m.bytes, archive.name));
+    m.watch.start = ki_clock();
+    m.watch.total = m.bytes;
+    TRY(ki_npz_each_rows(&m, c->window / (ki_type_bytes(c->options->type) + 4), keep_rows, &archive));
+    TRY(ki_file_check(m.file));
+    *bytes += m.bytes;
+done:
+    ki_file_close(m.file);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------ all of them */
 
 static kiln_status open_file(struct ki_input **input, struct copying *c, int64_t i) {
@@ -283,8 +312,9 @@ static kiln_status read_files(struct copying *c, int64_t *bytes, bool *again) {
     *again = false;
     c->together.rank = 0;
     for (int64_t i = -1; i < c->options->more_count; i++) {
-        if (ki_format(c->format)->cut == KI_CUT_ROWS) {
-            TRY(read_parts(c, i, bytes));
+        const enum ki_format_cut cut = ki_format(c->format)->cut;
+        if (cut == KI_CUT_ROWS || cut == KI_CUT_ARRAYS) {
+            TRY((cut == KI_CUT_ROWS ? read_parts : read_archive)(c, i, bytes));
             continue;
         }
         TRY(open_file(&input, c, i));
@@ -399,8 +429,9 @@ kiln_status ki_table_in_file(struct ki_table *table, kiln_file_format *format, i
     kiln_status status;
     TRY(look(&text, &c.plain, format, path, options));
     c.format = *format;
-    const bool rows = ki_format(*format)->cut == KI_CUT_ROWS;
-    const bool taken = !ki_format(*format)->names_columns && takes_columns(options);
+    const enum ki_format_cut cut = ki_format(*format)->cut;
+    const bool rows = cut == KI_CUT_ROWS || cut == KI_CUT_ARRAYS,
+               taken = cut == KI_CUT_ROWS && !ki_format(*format)->names_columns && takes_columns(options);
     if (text || (rows && (options->more_count > 0 || taken))) return copy(&c, bytes, device);
     if (options->more_count > 0) {
         ki_fail(KILN_ERR_UNSUPPORTED, "of several such files none can stay on disk (kiln_read_options.map)");
