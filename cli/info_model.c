@@ -185,8 +185,8 @@ static void append_list(struct sentence *sentence, const json_t *list) {
         append(sentence, " and %lld more", (long long)json_array_size(list) - LIST_SHOWN);
 }
 
-/* Tells what training noted, "l2 0; intercept yes; ..."; without what was not given, and tables, which --json
- * shows. */
+/* Tells what training noted, "l2 0; intercept yes; ..."; without what was not given
+ * or is empty, and tables, which --json shows. */
 static void print_metadata(const char *key, const char *text) {
     json_t *root = *text == '{' || *text == '[' ? json_loads(text, 0, NULL) : NULL, *value;
     struct sentence sentence = {"", 0};
@@ -207,6 +207,7 @@ static void print_metadata(const char *key, const char *text) {
             append_value(&sentence, value);
     }
     json_decref(root);
+    if (!sentence.used) return;
     printf("  %-14s", key);
     text_wrap(stdout, sentence.text, 16, 100);
 }

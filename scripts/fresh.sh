@@ -38,7 +38,7 @@ need_packages debootstrap
 for release; do
     say "$release: README's first command"
     machine "$release"
-    inside 'cd /kiln && ./quickstart.sh > /tmp/said && grep -q "predicted 10,912 rows: R2 0.83787" /tmp/said'
+    inside 'cd /kiln && ./quickstart.sh 2>&1 | tee /tmp/said && grep -q "predicted 10,912 rows: R2 0.83787" /tmp/said'
     if [ "$release" = bookworm ]; then # the packages need the libraries of the release that they were built on
         say "$release: the Debian packages, installed, used, removed"
         machine "$release"

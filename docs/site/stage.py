@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\]\((?P<target>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
 # Files outside docs that are pages of the site.
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md",
-         "bench/studies/README.md": "studies.md"}
+         "SECURITY.md": "security.md", "bench/studies/README.md": "studies.md"}
 
 
 def stage_page(source: pathlib.Path, to: pathlib.Path, stage: pathlib.Path) -> None:

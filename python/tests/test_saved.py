@@ -1,6 +1,7 @@
 """Models that estimators save are held against the data by `kiln verify`, as the tool's own are."""
 import inspect
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -107,6 +108,8 @@ def test_verify_takes_what_estimators_save(fit, dtype, tool, tmp_path):
     estimator.save(tmp_path / "m.kiln")
     found = verified(tool, tmp_path, tmp_path / "m.kiln", data, y, more)
     assert found["holds"] and len(found["claims"]) > 1
+    told = subprocess.run([tool, "info", tmp_path / "m.kiln"], check=True, capture_output=True, text=True)
+    assert not re.search(" $", told.stdout, re.M), told.stdout  # no name without what it names
     # loaded and saved again it says the same
     kiln.load(tmp_path / "m.kiln").save(tmp_path / "again.kiln")
     assert verified(tool, tmp_path, tmp_path / "again.kiln", data, y, more)["claims"] == found["claims"]
