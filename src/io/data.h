@@ -40,6 +40,7 @@ struct kiln_data {
 struct ki_together {
     int rank;           /* of this reader; not all need tell something */
     const char *first;  /* the first file of all */
+    const char *name;   /* of the file that is read, whose lines all count alike; or NULL: each its own */
     const char *schema; /* of the model that the first reader has; "" or NULL: it has none */
     uint64_t key[2];    /* all hash groups by it, which ki_table_number_groups is to number over all rows */
     void *of;

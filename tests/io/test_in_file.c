@@ -232,6 +232,44 @@ static void errors_have_their_places(void **state) {
         }
 }
 
+static void late(FILE *file, int64_t row) {
+    if (row < 0)
+        fputs("a,k,y\n", file);
+    else
+        fprintf(file, "%s,level%d,%d\n", row == ROWS - 9 || row == ROWS - 5 ? "" : "12345678", (int)(row % 7),
+                (int)(row % 3));
+}
+
+static void nothing(FILE *file, int64_t row) {
+    (void)file, (void)row;
+}
+
+static void names_alone(FILE *file, int64_t row) {
+    if (row < 0) fputs("a,y\n", file);
+}
+
+/* Warnings of rows far below the first window name the same line; a file without rows is the same. */
+static void warnings_have_their_places(void **state) {
+    (void)state;
+    const struct source drop = {"late", late, {.target = "y", .missing = KILN_MISSING_DROP}, 1, false};
+    const struct source empty = {"nothing", nothing, {.target = "y"}, 1, false};
+    const struct source head = {"names", names_alone, {.target = "y"}, 1, false};
+    struct outcome all = read_source(&drop, false, -1), windows = read_source(&drop, true, -1);
+    assert_int_equal(windows.status, KILN_OK);
+    assert_non_null(strstr(kiln_data_warning(all.data, 0, NULL), ".csv:8993:1: "));
+    assert_string_equal(kiln_data_warning(windows.data, 0, NULL), kiln_data_warning(all.data, 0, NULL));
+    close_read(&all);
+    close_read(&windows);
+    windows = read_source(&empty, true, -1);
+    assert_int_equal(windows.status, KILN_ERR_PARSE);
+    assert_string_equal(kiln_last_error()->message, "the file has no lines");
+    close_read(&windows);
+    windows = read_source(&head, true, -1);
+    assert_int_equal(windows.status, KILN_OK);
+    assert_int_equal(kiln_matrix_rows(kiln_data_y(windows.data)), 0);
+    close_read(&windows);
+}
+
 /* X goes from its file to another one, of each format, as from memory. */
 static void written_from_the_file(void **state) {
     (void)state;
@@ -294,6 +332,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_all_of_it_is, scratch_empty),
         cmocka_unit_test_teardown(errors_have_their_places, scratch_empty),
+        cmocka_unit_test_teardown(warnings_have_their_places, scratch_empty),
         cmocka_unit_test_teardown(written_from_the_file, scratch_empty),
         cmocka_unit_test_teardown(no_memory, scratch_empty),
     };

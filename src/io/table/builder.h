@@ -49,6 +49,9 @@ bool ki_table_level_room(const struct ki_table_builder *b, const struct ki_table
 kiln_status ki_table_meet(struct ki_table_builder *b, const struct ki_together *together);
 /* The second meeting of readers with a model that keeps no means: who has no rows does not know that.
  * together.c */
+/* Makes what was told at the first meeting, by readers who have a name, one word of all: levels that many
+ * have told are there once. */
+kiln_status ki_table_told_once(struct ki_bytes *told);
 kiln_status ki_table_meet_idly(const struct ki_together *together);
 /* The table of all rows: warnings, classes, means, features and their names. finish.c */
 kiln_status ki_table_finish(struct ki_table_builder *b, struct ki_table *table);

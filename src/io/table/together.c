@@ -10,7 +10,7 @@
 /* Holds what one process tells all: this, and behind it its levels and classes, so many bytes. */
 struct told {
     int64_t rank, rows, bytes;
-    struct ki_table_noticed unseen[2], dropped; /* their places count only where they were found */
+    struct ki_table_noticed unseen[2], dropped; /* their places count where they were found, or for all */
 };
 struct told_level {
     int32_t target, column, size; /* and behind it the text */
@@ -27,9 +27,14 @@ static bool tell_levels(struct ki_bytes *all, const struct ki_table_levels *leve
     return room;
 }
 
-static kiln_status tell(struct ki_bytes *all, const struct ki_table_builder *b, int rank) {
-    struct told told = {
-        .rank = rank, .rows = b->rows, .unseen = {b->unseen[0], b->unseen[1]}, .dropped = b->dropped};
+static kiln_status tell(struct ki_bytes *all, const struct ki_table_builder *b,
+                        const struct ki_together *together) {
+    const char *name = together->name;
+    struct told told = {.rank = together->rank,
+                        .rows = b->rows,
+                        .unseen = {b->unseen[0], b->unseen[1]},
+                        .dropped = b->dropped};
+    told.unseen[0].first.file = told.unseen[1].first.file = told.dropped.first.file = name;
     bool room = ki_bytes_append(all, &told, sizeof told);
     if (!b->schema.frozen) /* else all know a model's */
         room = room && tell_levels(all, &b->levels, false) && tell_levels(all, &b->classes, true);
@@ -53,14 +58,14 @@ static kiln_status take_level(struct ki_table_builder *b, const struct told_leve
     return KILN_OK;
 }
 
-/* The first of all has a place only where this process has found it. */
+/* The first of all has a place only where this process has found it, or where it says in which file. */
 static void add_noticed(struct ki_table_noticed *all, const struct ki_table_noticed *theirs, bool own,
                         const char *name) {
     const int64_t count = all->count + theirs->count;
     if (all->count == 0 && theirs->count > 0) {
         *all = *theirs;
-        all->first.file = name; /* theirs may be gone */
-        if (!own) all->first = (struct ki_place){name, 0, 0, -1};
+        if (!theirs->first.file && own) all->first.file = name;
+        if (!theirs->first.file && !own) all->first = (struct ki_place){name, 0, 0, -1};
     }
     all->count = count;
 }
@@ -93,11 +98,52 @@ done:
 kiln_status ki_table_meet(struct ki_table_builder *b, const struct ki_together *together) {
     struct ki_bytes all = {NULL, 0, 0};
     kiln_status status;
-    TRY(tell(&all, b, together->rank));
+    TRY(tell(&all, b, together));
     TRY(together->meet(together->of, &all));
     TRY(take_all(b, &all, together->rank));
 done:
     ki_bytes_free(&all);
+    return status;
+}
+
+/* Adds what one has told to what all have: levels and classes that are new. */
+static kiln_status join(struct told *all, struct ki_table_levels sets[2], const struct told *told,
+                        const char *levels) {
+    all->rows += told->rows;
+    for (int i = 0; i < 2; i++) add_noticed(&all->unseen[i], &told->unseen[i], true, NULL);
+    add_noticed(&all->dropped, &told->dropped, true, NULL);
+    for (const char *at = levels, *last = at + told->bytes; at < last;) {
+        struct told_level level;
+        memcpy(&level, at, sizeof level);
+        struct ki_table_levels *set = &sets[level.target];
+        const char *text = at + sizeof level;
+        if (ki_table_levels_find(set, level.column, text, level.size) < 0 &&
+            ki_table_levels_add(set, level.column, text, level.size) < 0)
+            return ki_fail_nomem((size_t)level.size, "the levels");
+        at = text + level.size;
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_table_told_once(struct ki_bytes *told) {
+    struct ki_table_levels sets[2] = {{.count = 0}, {.count = 0}};
+    struct told all = {.rank = 0}, one;
+    kiln_status status = KILN_OK;
+    if (told->size == 0) return KILN_OK;
+    for (int i = 0; i < 2; i++) ki_table_new_key(sets[i].key);
+    for (const char *at = told->data, *end = at + told->size; at < end; at += one.bytes) {
+        memcpy(&one, at, sizeof one);
+        at += sizeof one;
+        TRY(join(&all, sets, &one, at));
+    }
+    told->size = 0;
+    if (!ki_bytes_append(told, &all, sizeof all) || !tell_levels(told, &sets[0], false) ||
+        !tell_levels(told, &sets[1], true))
+        TRY(ki_fail_nomem((size_t)told->size, "the levels"));
+    all.bytes = told->size - (int64_t)sizeof all;
+    memcpy(told->data, &all, sizeof all);
+done:
+    for (int i = 0; i < 2; i++) ki_table_levels_free(&sets[i]);
     return status;
 }
 

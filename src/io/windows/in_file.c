@@ -14,6 +14,7 @@
 #include "io/numpy/map.h"
 #include "io/part_cut.h"
 #include "io/table/append.h"
+#include "io/table/builder.h"
 #include "io/table/table.h"
 
 /* A window takes 1/SHARE of the budget, as text may take sixteen times its bytes on its way to numbers. */
@@ -317,6 +318,7 @@ static kiln_status read_files(struct copying *c, int64_t *bytes, bool *again) {
             TRY((cut == KI_CUT_ROWS ? read_parts : read_archive)(c, i, bytes));
             continue;
         }
+        c->together.name = file_of(c, i);
         TRY(open_file(&input, c, i));
         TRY(read_windows(c, input, again));
         *bytes += ki_input_offset(input);
@@ -340,7 +342,8 @@ static kiln_status settle(struct copying *c, kiln_device *device) {
     c->spill.row_start = NULL;
     table->filled_count = all->filled.size / (int64_t)sizeof(int64_t);
     table->left_out_count = all->left_out.size / (int64_t)sizeof(int64_t);
-    if (all->y.data) table->y = ki_bytes_take(&all->y);
+    if (table->targets > 0 && !(table->y = ki_bytes_take(&all->y))) /* of no rows, too */
+        TRY(ki_fail_nomem(1, "the targets of rows in a file"));
     if (all->weights.data) table->weights = ki_bytes_take(&all->weights);
     if (all->offset.data) table->offset = ki_bytes_take(&all->offset);
     if (all->groups.data) table->groups = ki_bytes_take(&all->groups);
@@ -384,6 +387,7 @@ static kiln_status copy(struct copying *c, int64_t *bytes, kiln_device *device) 
     for (;; c->settled++) {
         TRY(read_files(c, &size, &again));
         if (!again) break;
+        if (c->settled == 0) TRY(ki_table_told_once(&c->told[0]));
     }
     TRY(settle(c, device));
     *bytes += size;
@@ -399,17 +403,17 @@ static kiln_status look(bool *text, int64_t *plain, kiln_file_format *format, co
                         const kiln_read_options *options) {
     struct ki_input *input = NULL;
     struct ki_file *file = NULL;
+    int64_t size;
     kiln_status status;
     *text = false;
     *plain = 0;
     if (strcmp(path, "-") == 0) return KILN_OK;
-    TRY(ki_file_open(&file, plain, path)); /* what is read once more is a regular file */
-    *plain = 0;
+    TRY(ki_file_open(&file, &size, path)); /* what is read once more is a regular file */
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(format, input, options));
     const enum ki_format_cut cut = ki_format(*format)->cut;
     *text = (cut == KI_CUT_LINES || cut == KI_CUT_RECORDS) &&
-            (ki_input_file(input, plain) || ki_input_compressed(input));
+            (size == 0 || ki_input_file(input, plain) || ki_input_compressed(input));
 done:
     ki_file_close(file);
     ki_input_close(input);
