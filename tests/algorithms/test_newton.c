@@ -97,6 +97,21 @@ static void two_classes_of_softmax(void **state) {
     }
 }
 
+/* Rows of many classes have little curvature where the run begins, and the first step goes where they are
+ * certain and have less. From there Newton's method takes 12 steps, from the point it is taken back to 8. */
+static void steps_too_far_are_taken_back(void **state) {
+    (void)state;
+    const struct run run = on(0, KILN_F64);
+    struct problem p = labelled(256, 256, 32, 1, false, 7);
+    kiln_report report = {0};
+    struct solution s =
+        answer(&report, &run, &p, &(struct question){.classes = 32, .l2 = 1, .tolerance = 1e-4});
+    assert_true(report.converged && report.iterations <= 10);
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
 static void iterations_are_capped(void **state) {
     (void)state;
     const struct run run = on(0, KILN_F64);
@@ -567,6 +582,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_are_counted),
         cmocka_unit_test(two_classes_of_softmax),
+        cmocka_unit_test(steps_too_far_are_taken_back),
         cmocka_unit_test(iterations_are_capped),
         cmocka_unit_test(cancelling_keeps_the_result),
         cmocka_unit_test(many_classes_are_interrupted),

@@ -16,6 +16,8 @@
  * solution with l1, whose model may have taken a part of the loss's curvature alone. ROOM: how many times the
  * last accepted length a step may have after it had to be shortened. */
 enum { SHORTENINGS = 40, WORN = 4, HALVES = 6, ROOM = 1000 };
+/* A point so near the end of a step, as a share of it, is not worth a pass. */
+static const double NEAR = 0.9;
 
 static double newton_relative(const struct ki_newton_work *work) {
     return work->reference > 0 ? work->norm / work->reference : 0;
@@ -67,12 +69,40 @@ static double newton_shortened(double t, double slope, double actual) {
     return fmin(fmax(best, 0.1 * t), 0.5 * t);
 }
 
+/* *t = where the cubic through the values and slopes at both ends of the step of length *t is least, if the
+ * objective is lower there. Losses whose curvature changes along a step, as those of many classes or of a log
+ * link, promise more than twice of what comes of it: the step has gone past its best point, where rows are
+ * certain and have no curvature left from which the next steps could tell their way back. A pass, and another
+ * one if the step was better as it was. Uses P. */
+static kiln_status newton_back(struct ki_newton_work *work, const struct ki_newton_model *model, double *t) {
+    kiln_status status;
+    double sums[3];
+    TRY(ki_pairs_run(
+        sums,
+        &(struct ki_pairs){
+            .op = KI_PAIR_MIX, .out = work->P, .x = work->there.gradient, .y = work->S, .second = work->S}));
+    const double down = *t * model->slope, up = *t * sums[0], former = work->there.objective;
+    if (!(up > 0)) return KILN_OK;
+    const double middle = up - down + 3 * (work->here.objective - former),
+                 root = sqrt(middle * middle + down * up),
+                 best = *t * (1 - (up + root - middle) / (up + down + 2 * root));
+    if (!(best > 0) || best > NEAR * *t) return KILN_OK;
+    TRY(ki_newton_try(work, best));
+    if (work->there.objective < former)
+        *t = best;
+    else
+        TRY(ki_newton_try(work, *t));
+done:
+    return status;
+}
+
 /* One step and its length. *moved: whether `here` is a new point; *finite: whether the last one looked at
  * had a value. */
 static kiln_status newton_advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
                                   bool *finite) {
     kiln_status status = KILN_OK;
     const double noise = ki_newton_noise(work);
+    const bool smooth = !work->l1 && !ki_newton_hinged(work); /* kinks are no cubic's */
     double t = 1, norm = 0, actual = 0, predicted = 0;
     *moved = false;
     for (int i = 0; i < SHORTENINGS && !*moved; i++) {
@@ -82,6 +112,11 @@ static kiln_status newton_advance(struct ki_newton_work *work, struct ki_newton_
         actual = work->here.objective - work->there.objective;
         const bool resolved = predicted > noise;
         *moved = isfinite(actual) && (resolved ? actual >= 1e-4 * slope : actual >= -noise);
+        if (*moved && resolved && actual < 0.5 * predicted && smooth) {
+            TRY(newton_back(work, model, &t));
+            actual = work->here.objective - work->there.objective;
+            predicted = t * model->slope - t * t * (model->slope - model->decrease);
+        }
         if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
         *finite = isfinite(actual) && (!*moved || isfinite(norm));
         *moved = *moved && *finite && (resolved || norm < work->norm);
