@@ -234,8 +234,8 @@ const struct option tool_options[] = {
     {.name = "map", .kind = OPTION_FLAG, .group = GROUP_DATA,
      .verbs = TRAINS | BIT(PREDICT) | BIT(EVALUATE) | BIT(PASSES) | BIT(CONVERT) | BIT(VERIFY), AT(map),
      .help = "Leave the data in their file and read them at each pass, so that they need not fit into "
-             "memory: packed files, uncompressed .npy by rows, or .npz in CSR. Those of CSV, LIBSVM and .npy "
-             "of other types go to a temporary file in TMPDIR, else in /var/tmp."},
+             "memory: packed files, uncompressed .npy by rows, or .npz in CSR. Text, and what is compressed "
+             "or wider than --type, go to a temporary file in TMPDIR, else in /var/tmp."},
     {.name = "allow-nonfinite", .kind = OPTION_FLAG, .group = GROUP_DATA, .verbs = ENTRIES,
      AT(allow_nonfinite),
      .help = "Accept NaN and infinity in the data. Without it they are errors."},

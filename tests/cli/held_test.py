@@ -19,10 +19,12 @@ from budget_test import npy, npz, write
 
 ROWS, COLUMNS, REPEATED = 100_000, 200, 50  # dense: 160 MB
 VERTICES, LINKS, LISTS = 13_000, 1_000, 100  # sparse: 156 MB, as many different rows
+READERS = 3e6  # what docs/large-data.md says that readers take beside a budget, of text with many entries
 TENTH, OVER, ALIKE = 0.1, 1.05, 0.95  # the tool looks before it prints, and the test a little before the end
 VERBS = (
     ("linreg", "dense.npy", "--target-file", "number.npy"),
     ("logreg", "dense.npy", "--target-file", "class.npy", "--l2", "1"),
+    ("linreg", "dense.kiln-data"),
     ("kmeans", "dense.npy", "-k", "4", "--init", "random", "--max-iterations", "4"),
     ("pagerank", "links.npz", "--max-iterations", "4"),
     ("hits", "links.npz", "--max-iterations", "4"),
@@ -92,22 +94,29 @@ def check(kiln, folder, verb, name, *options):
 
 
 def check_convert(kiln, folder):
-    """Text becomes an array, and an array one of another type, by windows: the bytes that a conversion in
-    memory writes."""
+    """Text becomes an array or a packed file, and an array one of another type, by windows: the bytes that a
+    conversion in memory writes."""
     dice = random.Random(7)
     rows = ["".join(f"{dice.gauss(0, 1):.6f}," for _ in range(COLUMNS - 1)) + "1\n" for _ in range(2000)]
-    text, found, wanted = (os.path.join(folder, name) for name in ("text.csv", "found.npy", "wanted.npy"))
-    with open(text, "w", encoding="ascii") as out:
-        for _ in range(10):
-            out.writelines(rows)
-    for data, *options in ((text, "--type", "f64"), (os.path.join(folder, "dense.npy"), "--type", "f32")):
+    kinds = ["".join(f"{dice.randrange(99)}," for _ in range(COLUMNS // 2 - 1)) + f"kind{i % 77}\n"
+             for i in range(2000)]
+    text, table = os.path.join(folder, "text.csv"), os.path.join(folder, "kinds.csv")
+    for name, lines in ((text, rows), (table, kinds)):
+        with open(name, "w", encoding="ascii") as out:
+            out.write(",".join(f"x{j}" for j in range(lines[0].count(",") + 1)) + "\n")
+            for _ in range(10):
+                out.writelines(lines)
+    dense = os.path.join(folder, "dense.npy")
+    for data, ending, *options in ((text, "npy", "--type", "f64"), (dense, "npy", "--type", "f32"),
+                                   (text, "kiln-data"), (table, "kiln-data", "--target", "x0")):
+        found, wanted = (os.path.join(folder, f"{name}.{ending}") for name in ("found", "wanted"))
         code, _, errors, peak = run(kiln, "convert", data, found, *options, "--map", "--memory", "10000000",
                                     "--threads", "2")
         assert code == 0 and "lie in a temporary file" in errors, f"exit {code}: {errors[-300:]}"
-        assert 0 < peak <= OVER * 10e6, f"{peak} bytes"
+        assert 0 < peak <= OVER * 10e6 + READERS * (data == table), f"{peak} bytes"
         subprocess.run([kiln, "convert", "-q", data, wanted, *options], check=True)
         assert filecmp.cmp(found, wanted, shallow=False), "other bytes"
-        print(f"pass convert {os.path.basename(data)}: {peak / 1e6:.1f} MB")
+        print(f"pass convert {os.path.basename(data)} to {ending}: {peak / 1e6:.1f} MB")
 
 
 def check_strict(kiln, folder):
@@ -134,6 +143,9 @@ def check_strict(kiln, folder):
 def main(kiln):
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
+        dense = os.path.join(folder, "dense.npy")
+        subprocess.run([kiln, "convert", "-q", dense, dense.replace("npy", "kiln-data"), "--target-file",
+                        os.path.join(folder, "number.npy")], check=True)
         for case in VERBS:
             check(kiln, folder, *case)
         check_strict(kiln, folder)

@@ -308,7 +308,7 @@ static void written_from_the_file(void **state) {
  * nothing is left of it. */
 static void no_memory(void **state) {
     (void)state;
-    static const int chosen[] = {0, 2, 5, 7};
+    static const int chosen[] = {0, 2, 5, 8};
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         kiln_status status = KILN_ERR_NOMEM;
         for (shortage.failing = 1; status != KILN_OK; shortage.failing += 1 + shortage.failing / 8) {

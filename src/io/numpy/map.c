@@ -1,5 +1,5 @@
-/* An .npy file whose elements lie as a matrix of ours would: the header is read, the elements are checked
- * where they are. */
+/* An .npy file whose elements lie as a matrix of ours would, or are narrower numbers: the header is read, the
+ * elements are checked where they are. */
 #include "io/numpy/map.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ static kiln_status check_layout(const struct ki_npy *npy, int64_t header, const 
     if (npy->fortran && npy->shape[0] > 1 && npy->shape[1] > 1)
         return ki_mapping_refuse(m, "they are stored by columns",
                                  "save numpy.ascontiguousarray(X), or leave --map out");
-    if (!ki_npy_native(npy, m->options->type))
+    m->file->element = ki_npy_element(npy, m->options->type);
+    if (!m->file->element && !ki_npy_native(npy, m->options->type))
         return ki_mapping_refuse(m,
                                  element == 4 ? "its elements are no f32 of this machine"
                                               : "its elements are no f64 of this machine",
@@ -64,7 +65,7 @@ static kiln_status check_elements(const struct ki_npy *npy, int64_t header, stru
                                .watch = &m->watch};
     unsigned char raw[8];
     kiln_status status = KILN_OK;
-    if (options->allow_nonfinite) return KILN_OK;
+    if (options->allow_nonfinite || npy->kind != 'f') return KILN_OK;
     TRY(ki_chunks_run(&chunks));
     if (numbers.bad == INT64_MAX) goto done;
     TRY(ki_file_read(m->file, raw, header + numbers.bad * npy->itemsize, npy->itemsize));

@@ -28,6 +28,8 @@ kiln_status ki_npy_header(struct ki_npy *npy, const void *bytes, size_t size, co
 
 /* Returns whether elements lie as values of the type would. */
 bool ki_npy_native(const struct ki_npy *npy, kiln_type type);
+/* The element that they are numbers of, where such are narrower than the type's; else TYPE. */
+kiln_element ki_npy_element(const struct ki_npy *npy, kiln_type type);
 /* The hint for a file that was to stay where it is, and has other elements. */
 const char *ki_npy_remedy(const struct ki_npy *npy, kiln_type type);
 double ki_npy_number(const struct ki_npy *npy, const void *element);

@@ -1,6 +1,7 @@
 /* Elements of an array in a file become values of a type, and are looked at. */
 #include <string.h>
 
+#include "core/matrix.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "io/numpy/npy.h"
@@ -78,6 +79,20 @@ static void convert(void *values, kiln_type type, const struct ki_npy *npy, cons
 
 bool ki_npy_native(const struct ki_npy *npy, kiln_type type) {
     return npy->kind == 'f' && npy->itemsize == (type == KILN_F32 ? 4 : 8) && !npy->swapped;
+}
+
+kiln_element ki_npy_element(const struct ki_npy *npy, kiln_type type) {
+    static const struct {
+        char kind;
+        int bytes;
+        kiln_element element;
+    } elements[] = {{'u', 1, KILN_ELEMENT_U8},  {'i', 1, KILN_ELEMENT_I8},  {'u', 2, KILN_ELEMENT_U16},
+                    {'i', 2, KILN_ELEMENT_I16}, {'f', 2, KILN_ELEMENT_F16}, {'f', 4, KILN_ELEMENT_F32}};
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        if (elements[i].kind == npy->kind && elements[i].bytes == npy->itemsize && !npy->swapped &&
+            npy->itemsize < ki_type_bytes(type))
+            return elements[i].element;
+    return KILN_ELEMENT_TYPE;
 }
 
 const char *ki_npy_remedy(const struct ki_npy *npy, kiln_type type) {
