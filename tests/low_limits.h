@@ -33,6 +33,7 @@ static const struct ki_limits low_limits = {
     .cpu_columns = 32,
     .cpu_exact_bytes = 256,
     .cpu_panel_bits = 4,
+    .ordered_rows = 1 << 8,
     .cpu_past_bytes = 1 << 8,
     .cpu_cached_lines = 8,
 };

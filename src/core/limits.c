@@ -32,5 +32,6 @@ struct ki_limits ki_limits = {
     .cpu_exact_bytes = 1 << 20,
     .cpu_panel_bits = 15,
     .cpu_cached_lines = 1 << 14,
+    .ordered_rows = 1 << 24,
     .cpu_past_bytes = 1 << 25,
 };

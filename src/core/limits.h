@@ -51,6 +51,7 @@ struct ki_limits {
     int64_t cpu_exact_bytes;  /* of y: copies of a w of less cost a deterministic device less than panels */
     int cpu_panel_bits;       /* a panel of y or w and a block of products take some 600 KB in f64 */
     int64_t cpu_cached_lines; /* of y and w side by side that stay in the second-level cache */
+    int64_t ordered_rows;     /* of scores that are put in order at once, in 16 bytes each; more in slices */
     int64_t cpu_past_bytes;   /* of a result that is stored past the caches: so much would not stay there */
 };
 

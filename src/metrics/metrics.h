@@ -129,8 +129,8 @@ struct ki_unordered {
  * called up to three times for each. */
 kiln_status ki_order(struct ki_ranked *rows, int64_t count, const struct ki_unordered *from, int threads);
 
-/* The same for who needs them once, in order, some at a time: a fifth of the memory, and make() is called up
- * to eight times for each. Rows of one key come together. */
+/* The same for who needs them once, in order, some at a time: beyond ki_limits.ordered_rows a fifth of the
+ * memory, and make() is called up to eight times for each. Rows of one key come together. */
 kiln_status ki_order_slices(int64_t count, const struct ki_unordered *from, int threads,
                             void (*take)(void *user, const struct ki_ranked *rows, int64_t count),
                             void *user);

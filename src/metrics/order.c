@@ -4,6 +4,7 @@
  * from the number of rows alone. */
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -11,11 +12,10 @@
 #include "metrics/metrics.h"
 
 enum {
-    FEW = 24,        /* rows that are inserted */
-    BIN_BITS = 11,   /* of a level within the cache */
-    FIRST_BITS = 14, /* of the first level */
-    SLICES = 5,      /* of the rows, where they are handed over in order and forgotten */
-    SLICE_LEAST = 1 << 16,
+    FEW = 24,              /* rows that are inserted */
+    BIN_BITS = 11,         /* of a level within the cache */
+    FIRST_BITS = 14,       /* of the first level */
+    SLICES = 5,            /* of many rows, where they are handed over in order and forgotten */
     ROWS_WORTH_IT = 32768, /* for a first level that threads share */
     PARTS_MOST = 16,
     CHUNK = 256 /* rows that are made at once */
@@ -238,7 +238,7 @@ kiln_status ki_order_slices(int64_t count, const struct ki_unordered *from, int 
                             void (*take)(void *user, const struct ki_ranked *rows, int64_t count),
                             void *user) {
     struct first_level level = {.count = count, .from = from};
-    const int64_t most = ki_min(count, ki_max(SLICE_LEAST, count / SLICES));
+    const int64_t most = ki_min(count, ki_max(ki_limits.ordered_rows, count / SLICES));
     kiln_status status = KILN_OK;
     if (count >= ROWS_WORTH_IT) TRY(begin(&level, threads));
     const int64_t room = level.ends ? room_for(&level, most) : count;

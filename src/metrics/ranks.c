@@ -17,28 +17,69 @@ bool ki_falls(const kiln_loss *loss) {
 /* ------------------------------------------------------------------------------------------- rows */
 
 /* Each row's key, the highest score first, and its weight, negative where it is not of the class. Rows that
- * do not count have the weight 0, and are all behind the others. */
+ * do not count have the weight 0, and are all behind the others. Rows are made several times, and so by loops
+ * each of which reads one array of one type. */
 struct taking {
     const struct ki_scores *scores;
     double sign;
 };
 
-static void make_rows(const void *user, int64_t first, int64_t end, struct ki_ranked *to) {
-    const struct taking *taking = user;
+enum { BLOCK = 256 };
+
+/* to = the numbers at `from` and every `apart` behind it. */
+static void read_numbers(double *to, const struct ki_home *home, int64_t from, int64_t apart, int count) {
+    const float *singles = (const float *)home->values + from;
+    const double *doubles = (const double *)home->values + from;
+    if (home->single)
+        for (int i = 0; i < count; i++) to[i] = singles[i * apart];
+    else
+        for (int i = 0; i < count; i++) to[i] = doubles[i * apart];
+}
+
+static void read_scores(double *to, const struct taking *taking, int64_t row, int count) {
     const struct ki_scores *scores = taking->scores;
     const struct ki_measured *of = scores->of;
-    for (int64_t i = first; i < end; i++) {
-        const double score = scores->probabilities ? scores->probabilities[i * of->classes + scores->class]
-                             : of->columns == 1    ? taking->sign * ki_eta(of, i, 0)
-                             : ki_differ(of)       ? ki_eta(of, i, 1) - ki_eta(of, i, 0)
-                                                   : ki_eta(of, i, scores->class);
-        const bool positive = of->classes ? ki_class(of, i) == scores->class : ki_at(&of->y, i) > 0;
-        const double weight = ki_weight(of, i);
-        const bool counts = !isnan(score) && weight > 0;
-        const double signs[] = {-1, 1}; /* which of them is as good as random */
-        to[i - first] =
-            (struct ki_ranked){counts ? ~ki_key(score) : UINT64_MAX, counts ? weight * signs[positive] : 0};
+    const int64_t at = row * of->wide + of->first, c = ki_differ(of)      ? 1
+                                                       : of->columns == 1 ? 0
+                                                                          : scores->class;
+    double other[BLOCK];
+    if (scores->probabilities) {
+        const double *of_class = scores->probabilities + row * of->classes + scores->class;
+        for (int i = 0; i < count; i++) to[i] = of_class[i * of->classes];
+        return;
     }
+    read_numbers(to, &of->eta, at + c, of->wide, count);
+    if (ki_differ(of)) {
+        read_numbers(other, &of->eta, at, of->wide, count);
+        for (int i = 0; i < count; i++) to[i] -= other[i];
+    } else if (taking->sign < 0) {
+        for (int i = 0; i < count; i++) to[i] = -to[i];
+    }
+}
+
+static void make_block(const struct taking *taking, int64_t first, int count, struct ki_ranked *to) {
+    const struct ki_measured *of = taking->scores->of;
+    const int64_t class = taking->scores->class;
+    const double value = of->options.classes ? of->options.classes[class] : (double)class;
+    double score[BLOCK], y[BLOCK], weight[BLOCK];
+    read_scores(score, taking, first, count);
+    read_numbers(y, &of->y, first, 1, count);
+    if (of->weights.values)
+        read_numbers(weight, &of->weights, first, 1, count);
+    else
+        for (int i = 0; i < count; i++) weight[i] = 1;
+    for (int i = 0; i < count; i++) {
+        const bool positive = of->classes ? y[i] == value : y[i] > 0;
+        const bool counts = !isnan(score[i]) && weight[i] > 0;
+        const double signs[] = {-1, 1}; /* which of them is as good as random */
+        to[i] = (struct ki_ranked){counts ? ~ki_key(score[i]) : UINT64_MAX,
+                                   counts ? weight[i] * signs[positive] : 0};
+    }
+}
+
+static void make_rows(const void *user, int64_t first, int64_t end, struct ki_ranked *to) {
+    for (int64_t at = first; at < end; at += BLOCK)
+        make_block(user, at, (int)ki_min(BLOCK, end - at), to + (at - first));
 }
 
 /* ------------------------------------------------------------------------------------------- area */

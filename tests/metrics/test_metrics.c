@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "algorithms/on_cpu.h"
+#include "core/limits.h"
 #include "faults/brutal.h"
 
 enum { CLASSES_MOST = 4, TARGETS = 2 };
@@ -297,9 +298,14 @@ static void few_rows(void **state) {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_all(counts[i], device);
 }
 
+/* In order at once, and in slices. */
 static void many_rows(void **state) {
     (void)state;
+    const int64_t at_once = ki_limits.ordered_rows;
+    check_all(40000, device);
+    ki_limits.ordered_rows = 1 << 14;
     check_all(70000, device);
+    ki_limits.ordered_rows = at_once;
 }
 
 /* Rows are of several lengths: none, less than a group of a GPU takes, and several groups and runs of a
