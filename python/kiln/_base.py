@@ -16,7 +16,7 @@ from sklearn.utils.validation import (_check_n_features, _check_sample_weight, c
 from ._arrays import Device, Matrix, canonical, choose, device, matrix, refuse_disguised, with_threads
 from ._columns import as_table
 from ._dlpack import as_floats, on_cuda, to_host
-from ._frames import all_numbers, as_column, check_names, encoded, numbers_by_name, with_names
+from ._frames import all_numbers, as_column, check_names, encoded, has_text, numbers_of, with_names
 from ._joint import alone, shared
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
 from ._packed import described
@@ -136,7 +136,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         features that it makes."""
         reset = more.get("reset", True)
         if not reset and self._schema is None:
-            X = numbers_by_name(X, getattr(self, "feature_names_in_", None), self.n_features_in_)
+            X = numbers_of(X, getattr(self, "feature_names_in_", None), self.n_features_in_)
             if X is None:
                 raise DataError(f"X has columns of text or dates, but {type(self).__name__} was fitted with "
                                 "numbers alone: fit it with a frame of such columns, or make numbers of "
@@ -149,7 +149,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             return X if isinstance(y, str) else (X, y)
         found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more,
                               **({} if isinstance(y, str) else {"y": y}))
-        self.feature_names_in_, self._schema = np.array(names, object), schema
+        self.feature_names_in_, self._schema = np.array(names, object), schema if has_text(schema) else None
         return found
 
     def _check_only(self) -> None:

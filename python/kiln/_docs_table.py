@@ -171,7 +171,7 @@ G | graph, sparse matrix of shape (n, n), Matrix, or frame of links | The graph;
 source | str or None | The column of a frame of links where they begin.
 target | str or None | The column of a frame of links where they end.
 weight | str or None | The column of a frame of links, or the attribute of a graph's links, that weighs
-    them.
+    them; "auto": the one called weight, where there is one; None: each link counts 1.
 undirected | bool | Whether links lead both ways.
 pagerank.tol, hits.tol | float or None | When to stop: a bound of the error that is left. None: the
     library's default for the type.

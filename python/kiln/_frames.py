@@ -84,17 +84,22 @@ def encoded(frame: Any, schema: str | None, *, texts: dict[str, str | None] | No
     return X, names, text(lib.kiln_data_schema(data))
 
 
-def numbers_by_name(frame: Any, wanted: Any, count: int) -> Any:
-    """The columns of a table of numbers by these names, in any order; `count` as they are where the names are
-    None. None: it has text."""
+def has_text(schema: str) -> bool:
+    """Whether the table that a schema is of has columns of text."""
+    return any(column["kind"] == "text" for column in json.loads(schema or "{}").get("columns", ()))
+
+
+def numbers_of(frame: Any, wanted: Any, count: int) -> Any:
+    """The columns of a table of numbers, which have these names in this order; None: there are `count`
+    without. The result is None where the table has text."""
     X, names, schema = encoded(frame, None)
-    if any(column["kind"] == "text" for column in json.loads(schema or "{}").get("columns", ())):
+    if has_text(schema):
         return None
-    if wanted is None or list(wanted) == names:
-        if X.shape[1] != count:
-            raise DataError(f"X has {X.shape[1]} features, but {count} features are expected")
-        return X
-    return X[:, places(names, wanted, "the table", "in fit")]
+    if wanted is not None:
+        check_names(names, wanted, "the table", "a table of numbers")
+    if X.shape[1] != count:
+        raise DataError(f"X has {X.shape[1]} features, but {count} features are expected")
+    return X
 
 
 def places(names: Any, wanted: Any, table: str, first: str) -> list[int]:
@@ -112,13 +117,14 @@ def places(names: Any, wanted: Any, table: str, first: str) -> list[int]:
     return [place[name] for name in wanted]
 
 
-def check_names(names: Any, wanted: Any) -> None:
-    """Refuses the columns of a Matrix, which keep their places, by other names than those of fit."""
-    places(names, wanted, "X", "in fit")
+def check_names(names: Any, wanted: Any, table: str = "X", kind: str = "a kiln.Matrix") -> None:
+    """Refuses columns that keep their places by other names than those of fit, or in another order, as
+    scikit-learn does with frames. table, kind: how errors call what has them."""
+    places(names, wanted, table, "in fit")
     for j, (name, was) in enumerate(zip(names, wanted)):
         if name != was:
-            raise DataError(f"column {j} of X is {str(name)!r}, but was {str(was)!r} in fit: the columns of "
-                            "a kiln.Matrix must be in the order of fit")
+            raise DataError(f"column {j} of {table} is {str(name)!r}, but was {str(was)!r} in fit: the "
+                            f"columns of {kind} must be in the order of fit")
 
 
 def numeric_batch(frame: Any, table: str) -> tuple[Any, Any]:

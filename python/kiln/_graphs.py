@@ -81,7 +81,7 @@ def _one_of(name: str, value: Any, also: str, given: Any, default: Any) -> Any:
 @alone
 def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweighted: bool = False,
              dangling: Any = "personalized", source: str | None = None, target: str | None = None,
-             weight: str | None = None, undirected: bool = False, tol: float | None = None,
+             weight: str | None = "auto", undirected: bool = False, tol: float | None = None,
              max_iter: int | None = None, iterations: int | None = None, start: Any = None,
              alpha: float | None = None, personalization: Any = None, nstart: Any = None,
              layout: str = "auto", device: str | Device = "auto", verbose: int = 0,
@@ -96,8 +96,9 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     pyarrow, with the columns `node` and `pagerank`; else an array.
 
     Links are followed in proportion to their weights (of a graph's links the attribute `weight`, or the one
-    that weight= names; 1 where there is none), those of a link that is there several times added up;
-    unweighted: every link counts 1, also where it is there several times. undirected: links lead both ways,
+    that weight= names; 1 where there is none), those of a link that is there several times added up.
+    weight=None: each counts 1, as in networkx; unweighted: so does one that is there several times.
+    undirected: links lead both ways,
     as they do in a graph that is undirected itself.
 
     personalize: by node, as a dict, or as a Series or frame of pandas by its index, where other nodes have 0;
@@ -126,7 +127,7 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     if teleport is not None:
         _of_shape(teleport, (a.shape[0], teleport.shape[1]), names["personalize"])
     options = algorithm_options("pagerank", {
-        "damping": damping, "unweighted": unweighted, "tolerance": tol, "max_iterations": max_iter,
+        "damping": damping, "unweighted": graph.unweighted, "tolerance": tol, "max_iterations": max_iter,
         "iterations": iterations, "layout": choice("pagerank", "layout", layout), "personalize": teleport,
         "warm_start": start is not None})
     sink = None
@@ -149,9 +150,10 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
 
 @alone
 def hits(G: Any, *, norm: int = 1, unweighted: bool = False, source: str | None = None,
-         target: str | None = None, weight: str | None = None, undirected: bool = False, solver: str = "auto",
-         tol: float | None = None, max_iter: int | None = None, device: str | Device = "auto",
-         verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
+         target: str | None = None, weight: str | None = "auto", undirected: bool = False,
+         solver: str = "auto", tol: float | None = None, max_iter: int | None = None,
+         device: str | Device = "auto", verbose: int = 0,
+         callback: Callback | None = None) -> HubsAndAuthorities:
     """Hubs and authorities of a graph, which is given, and whose scores go by node, as of pagerank(); an
     adjacency matrix may be (m, n). norm 1: hubs, and authorities, add up to 1; 2: their squares do.
 
@@ -162,7 +164,7 @@ def hits(G: Any, *, norm: int = 1, unweighted: bool = False, source: str | None 
     graph = Graph(G, source=source, target=target, weight=weight, undirected=undirected,
                   unweighted=unweighted)
     a = place(graph.links, device, 40)
-    options = algorithm_options("hits", {"norm": norm, "unweighted": unweighted,
+    options = algorithm_options("hits", {"norm": norm, "unweighted": graph.unweighted,
                                          "solver": choice("hits", "solver", solver), "tolerance": tol,
                                          "max_iterations": max_iter})
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1),

@@ -21,11 +21,13 @@ class Graph:
     frame of pandas; frames with a column `node` for polars, and pyarrow's tables for other tables."""
 
     def __init__(self, G: Any, *, source: str | None = None, target: str | None = None,
-                 weight: str | None = None, undirected: bool = False, unweighted: bool = False) -> None:
+                 weight: str | None = "auto", undirected: bool = False, unweighted: bool = False) -> None:
         self.links, self._kind = G, ""
         self.nodes: Any = None
         self._undirected = undirected
-        if unweighted and weight is not None:
+        named, alike = None if weight == "auto" else weight, weight is None
+        self.unweighted = unweighted
+        if unweighted and named is not None:
             raise ArgumentError(f"weight={weight!r} and unweighted=True exclude each other")
         if isinstance(G, (list, tuple)):
             raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, "
@@ -34,22 +36,24 @@ class Graph:
         if table is None and (source is not None or target is not None):
             raise ArgumentError("source= and target= name columns of a frame with a link in each row")
         if is_graph(G):
-            self._of_networkx(G, weight)
+            self._of_networkx(G, named, alike)
         elif _is_igraph(G):
-            self._of_igraph(G, weight)
-        elif table is not None and _is_adjacency(table, (source, target)):
-            self._of_adjacency(table)
-        elif table is not None:
-            self._of_table(table, {"source": source, "target": target, "weight": weight}, not unweighted)
-        elif weight is not None:
+            self._of_igraph(G, named, alike)
+        elif table is not None and not _is_adjacency(table, (source, target)):
+            self._of_table(table, {"source": source, "target": target, "weight": named}, unweighted, alike)
+        elif named is not None:
             raise ArgumentError("weight= names a column of a frame or an attribute of a graph's links; an "
                                 "adjacency matrix holds the weights")
+        else:
+            if table is not None:
+                self._of_adjacency(table)
+            self.unweighted = unweighted or alike  # an entry is all the links between two nodes
         if self._undirected:
             self.links = _both_ways(self.links)
 
     # -------------------------------------------------------------------------------------- what comes in
 
-    def _of_networkx(self, G: Any, weight: str | None) -> None:
+    def _of_networkx(self, G: Any, weight: str | None, alike: bool) -> None:
         import networkx
 
         if len(G) == 0:
@@ -61,15 +65,15 @@ class Graph:
                                 f"{', '.join(known[:20]) or 'none'}")
         self.nodes, self._kind = list(G), "dict"
         try:
-            self.links = networkx.to_scipy_sparse_array(G, nodelist=self.nodes, weight=weight or "weight",
-                                                        dtype=np.float64, format="csr")
+            self.links = networkx.to_scipy_sparse_array(G, self.nodes, np.float64, format="csr",
+                                                        weight=None if alike else weight or "weight")
         except (TypeError, ValueError) as error:
             raise DataError(f"the weights of links must be numbers: {error}") from error
         if bad := self.worst(lambda values: ~np.isfinite(values)):
             raise DataError(f"the weight of {bad[0]} is missing, or no finite number")
         self._undirected = self._undirected and G.is_directed()  # else they are there both ways
 
-    def _of_igraph(self, G: Any, weight: str | None) -> None:
+    def _of_igraph(self, G: Any, weight: str | None, alike: bool) -> None:
         if G.vcount() == 0:
             raise ArgumentError("the graph has no nodes")
         if weight is not None and weight not in G.es.attributes():
@@ -80,7 +84,8 @@ class Graph:
             if len(set(self.nodes)) < len(self.nodes):
                 raise ArgumentError("several nodes of the graph have the same name")
         ends = np.array(G.get_edgelist(), np.int64).reshape(-1, 2)
-        weights = G.es[weight or "weight"] if weight or "weight" in G.es.attributes() else None
+        known = not alike and (weight or "weight" in G.es.attributes())
+        weights = G.es[weight or "weight"] if known else None
         self._undirected = self._undirected or not G.is_directed()
         self._take(ends[:, 0], ends[:, 1], weights, G.vcount())
 
@@ -88,7 +93,7 @@ class Graph:
         self.nodes, self._kind = frame.index, "pandas"
         self.links = frame[frame.index].to_numpy(np.float64)
 
-    def _of_table(self, table: Any, said: dict[str, str | None], weighted: bool) -> None:
+    def _of_table(self, table: Any, said: dict[str, str | None], unweighted: bool, alike: bool) -> None:
         if hasattr(table, "reset_index"):
             columns = [(str(name), table.iloc[:, j]) for j, name in enumerate(table.columns)]
             self._kind = "pandas"
@@ -97,14 +102,14 @@ class Graph:
             made = pyarrow.table(table)
             columns = list(zip(made.column_names, made.columns))
             self._kind = "polars" if type(table).__module__.startswith("polars") else "arrow"
-        source, target, weights = columns_by_role(columns, said, _WORDS, weighted=weighted)
+        source, target, weights = columns_by_role(columns, said, _WORDS, weighted=not (unweighted or alike))
         codes, self.nodes = (_codes_of_pandas if self._kind == "pandas" else _codes_of_arrow)(source, target)
         half = len(codes) // 2
         if not half:
             raise ArgumentError("the frame has no links")
         if len(missing := np.flatnonzero(codes < 0)):
             raise DataError(f"row {missing[0] % half} (from 0) of the frame lacks an end of its link")
-        self._take(codes[:half], codes[half:], weights, len(self.nodes))
+        self._take(codes[:half], codes[half:], None if alike else weights, len(self.nodes))
 
     def _take(self, source: Any, target: Any, weights: Any, count: int) -> None:
         """The matrix of links whose ends are numbers; those that are there several times are added up."""

@@ -259,7 +259,7 @@ def from_table(table: Any, where: Device, options: Any, name: str = "") -> Any:
         table = table.drop_columns([name for name in table.column_names if INDEX.fullmatch(name)])
     made = ffi.new("kiln_data **")
     try:
-        capsule = table.__arrow_c_stream__()
+        stream = _stream_of(table)
     except ImportError as error:
         raise missing(error, f"a {type(table).__name__}", "pyarrow") from error
     # pyarrow's, of a column of objects: its arguments say which one, and what it found there
@@ -272,7 +272,7 @@ def from_table(table: Any, where: Device, options: Any, name: str = "") -> Any:
     try:
         with speaking(table=name):
             where.call(lib.kiln_data_from_arrow, made, where.pointer,
-                       ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
+                       ffi.cast("struct ArrowArrayStream *", stream.address), options)
     except KilnError as error:
         error.file, error.line, error.column = name, 0, 0
         raise
@@ -281,8 +281,8 @@ def from_table(table: Any, where: Device, options: Any, name: str = "") -> Any:
 
 def _of_pandas(frame: Any) -> Any:
     """A frame of pandas as pyarrow exports it: without its index, with names in text, with sparse columns
-    filled up, and intervals that are categories, as of pandas.cut, by their text. Periods, which pyarrow
-    exports as numbers, are the dates that they begin with."""
+    filled up, numbers in this machine's order of bytes, and intervals that are categories, as of pandas.cut,
+    by their text. Periods, which pyarrow exports as numbers, are the dates that they begin with."""
     frame = frame.reset_index(drop=True)
     if not all(isinstance(name, str) for name in frame.columns):
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
@@ -298,6 +298,8 @@ def _of_pandas(frame: Any) -> Any:
             frame = frame.assign(**{name: frame[name].cat.rename_categories(str)})
         elif said.startswith("Sparse["):
             frame = frame.assign(**{name: frame[name].sparse.to_dense()})
+        elif isinstance(kind, np.dtype) and not kind.isnative:
+            frame = frame.assign(**{name: frame[name].astype(kind.newbyteorder("="))})
     return frame
 
 
@@ -323,11 +325,25 @@ def data_warnings(data: Any, silent: str | None = None) -> list[str]:
     return warnings
 
 
-def _pointer_of(capsule: Any) -> int:
-    """The address of the stream that an Arrow capsule holds."""
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(pointer_of(capsule, b"arrow_array_stream"))
+class _Capsule:
+    """What another package exports. address: of the stream, which is there as long as this object."""
+
+    def __init__(self, table: Any) -> None:
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        self._capsule = table.__arrow_c_stream__()
+        self.address = int(pointer_of(self._capsule, b"arrow_array_stream"))
+
+
+def _stream_of(table: Any) -> Any:
+    try:
+        return _Capsule(table)
+    except ImportError:
+        if not hasattr(table, "reset_index"):
+            raise
+        from ._pandas import Stream
+
+        return Stream(table)
 
 
 def _targets(data: Any, y: Any) -> Any:

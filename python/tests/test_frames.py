@@ -41,6 +41,39 @@ def test_text_becomes_levels(kind, tmp_path):
         np.testing.assert_allclose(each.predict(turned), theirs.predict(FEATURES[:20]), rtol=1e-8)
 
 
+KINDS_OF_PANDAS = FRAME.assign(**{
+    "none": FRAME["colour"].where(FRAME["size"] > 1.2), "whole": FRAME["size"].astype("int16"),
+    "nullable": pd.array(np.arange(60), dtype="Int64"), "sure": pd.array(FRAME["new"], dtype="boolean"),
+    "swapped": FRAME["size"].to_numpy().astype(">f4"), "objects": FRAME["size"].astype(object),
+    "codes": pd.Categorical(np.arange(60) % 3 * 10), "some": FRAME["floor"].where(FRAME["size"] > 1.2),
+    "binned": pd.cut(FRAME["size"], 3), "sparse": pd.arrays.SparseArray(np.arange(60) % 2.0)})
+
+
+@pytest.mark.parametrize("bad", [{"when": pd.date_range("2020", periods=2)},
+                                 {"when": pd.to_timedelta([1, None])},
+                                 {"when": pd.period_range("2020", periods=2)},
+                                 {"when": [pd.Timestamp("2020").date()] * 2}, {"both": ["a", 1]},
+                                 {"complex": [1j, 2]}, {"gap": pd.array([1, None], dtype="Int64")}, None],
+                         ids=str)
+def test_pandas_without_pyarrow(bad, monkeypatch):
+    """The same features, and the same kinds of errors, with the same column's name."""
+    def found(frame):
+        try:
+            data = kiln.read(frame)
+        except kiln.KilnError as error:
+            return type(error), re.search("'?(when|both|complex|gap)'?", str(error)).group(1)
+        return data.feature_names, np.asarray(data.X.todense()).tolist()
+
+    frame = KINDS_OF_PANDAS if bad is None else pd.DataFrame(bad)
+    wanted = found(frame)
+
+    def absent(*_):
+        raise ImportError("No module named 'pyarrow'")
+
+    monkeypatch.setattr(pd.DataFrame, "__arrow_c_stream__", absent)
+    assert found(frame) == wanted
+
+
 @pytest.mark.parametrize("make", [lambda: kiln.LinearRegression(device="cpu"),
                                   lambda: kiln.GeneralizedLinearRegressor(device="cpu")])
 def test_levels_add_up_to_the_intercept_without_a_word(make):

@@ -281,6 +281,29 @@ def test_weights_that_are_not_there_or_not_wanted() -> None:
     assert scores["b"] == pytest.approx(ours["b"], rel=1e-4)
 
 
+def test_without_weights_each_link_counts_one() -> None:
+    """weight=None as in networkx: parallel links count 1 each; of a matrix each entry does."""
+    heavy = ("a", "b", {"weight": 5})
+    G = nx.MultiDiGraph([heavy, ("a", "b"), ("a", "c"), ("b", "a"), ("c", "a"), ("c", "b")])
+    ends = pd.DataFrame([(*link[:2], 1 + 4 * (i == 0)) for i, link in enumerate(G.edges)],
+                        columns=["source", "target", "weight"])
+    links = nx.to_scipy_sparse_array(G, weight="weight")
+    wanted = nx.pagerank(G, weight=None, tol=1e-14)
+    once = nx.pagerank(nx.DiGraph(G), weight=None, tol=1e-14)
+    igraph = pytest.importorskip("igraph")
+    alike = igraph.Graph.TupleList(ends.itertuples(index=False), directed=True, weights=True)
+    for graph_of, score in [(G, wanted), (ends, wanted), (pa.table(ends), wanted), (alike, wanted),
+                            (links, once)]:
+        found = kiln.pagerank(graph_of, weight=None, **CPU).scores
+        found = dict(zip(*found.to_pydict().values())) if hasattr(found, "to_pydict") else found
+        found = dict(zip(G, found)) if isinstance(found, np.ndarray) else dict(found)
+        assert found == pytest.approx(score, rel=1e-9)
+    assert abs(kiln.pagerank(links, **CPU).scores[1] - wanted["b"]) > 0.01
+    hubs = kiln.hits(G, weight=None, device="cpu").hubs
+    np.testing.assert_allclose(list(hubs.values()), kiln.hits((nx.to_scipy_sparse_array(G, weight=None)),
+                                                              device="cpu").hubs, rtol=1e-9)
+
+
 def test_networkx_names_of_parameters() -> None:
     G = nx.gnp_random_graph(20, 0.2, seed=1, directed=True)
     wanted = nx.pagerank(G, alpha=0.5, personalization={3: 1, 4: 2}, tol=1e-12)
