@@ -267,12 +267,11 @@ static kiln_status allocate(kiln_inference **made, const kiln_matrix *X, bool in
     return ki_fail_nomem(count * sizeof(double), "statistics");
 }
 
-/* hat and, of robust errors, root: when the matrices that A is made with are gone. */
-static kiln_status allocate_roots(kiln_inference *made, bool robust) {
+/* hat, when the matrices that A is made with are gone. */
+static kiln_status allocate_hat(kiln_inference *made) {
     const size_t square = (size_t)made->count * (size_t)made->count * sizeof(double);
     made->hat = ki_calloc(square);
-    made->root = robust ? ki_calloc(square) : made->hat;
-    return made->hat && made->root ? KILN_OK : ki_fail_nomem(square, "the covariance of the coefficients");
+    return made->hat ? KILN_OK : ki_fail_nomem(square, "the covariance of the coefficients");
 }
 
 /* Columns which the matrix has left out have to depend on others. Products with X, the user's, know
@@ -390,12 +389,15 @@ static kiln_status infer(kiln_inference *made, const kiln_matrix *X, const struc
     made->digest = digest_of(&rows);
     TRY(measure_gradient(&square, &blur, &of, wide, unit));
     TRY(take_coefficients(made, &of, wide, X));
-    TRY(allocate_roots(made, options->errors != KILN_ERRORS_MODEL));
+    TRY(allocate_hat(made));
     ki_information_invert(&of);
     fill_hat(made, &of);
+    ki_free(ki_arena_give(&arena, of.A));
     TRY(measure(made, &sums, &rows, wide->X, &wide->loss));
     made->scale = made->dispersion;
-    if (options->errors != KILN_ERRORS_MODEL) {
+    if (options->errors == KILN_ERRORS_MODEL) {
+        made->root = made->hat;
+    } else {
         TRY(ki_inference_sandwich(made, &of, &rows, &wide->loss, options, sums.rows, &groups));
         if (options->errors == KILN_ERRORS_CLUSTER) add(made, "groups", groups);
         if (options->errors == KILN_ERRORS_CLUSTER && isfinite(made->degrees)) made->degrees = groups - 1;

@@ -66,8 +66,8 @@ kiln_status ki_inference_squares(double *q, const kiln_matrix *X, const double *
 /* u_i, the derivative of row i's log-likelihood. */
 double ki_inference_score(const struct ki_inference_rows *rows, const kiln_loss *loss, int64_t i);
 
-/* made->root and made->scale of robust errors; of->A is V, made->hat is filled. counted: the rows of weight
- * above 0; *groups: how many there are. */
+/* made->root and made->scale of robust errors; made->hat is filled, and of->A not looked at. counted: the
+ * rows of weight above 0; *groups: how many there are. */
 kiln_status ki_inference_sandwich(kiln_inference *made, const struct ki_information *of,
                                   const struct ki_inference_rows *rows, const kiln_loss *loss,
                                   const kiln_inference_options *options, double counted, double *groups);

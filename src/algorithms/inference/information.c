@@ -117,22 +117,34 @@ done:
     return ki_arena_free(&arena, status);
 }
 
+/* A += G, and column += g, some rows of G at a time: there is no other copy of it. */
+static kiln_status add_slice(struct ki_information *of, const struct slices *slices) {
+    kiln_status status;
+    const int64_t n = of->n;
+    double *part = of->panel;
+    for (int64_t first = 0; first < n; first += PANEL) {
+        const int64_t count = ki_min(PANEL, n - first) * n;
+        TRY(ki_vector_part(part, slices->G, first * n, count));
+        for (int64_t i = 0; i < count; i++) of->A[first * n + i] += part[i];
+    }
+    TRY(ki_vector_get(part, slices->g));
+    for (int64_t i = 0; i < n; i++) of->column[i] += part[i];
+done:
+    return status;
+}
+
 /* A. What the mean, rounded, leaves of g = (X - 1 mean)^T h is taken off again. */
 static kiln_status information_form(struct ki_information *of) {
     kiln_status status;
     const int64_t n = of->n;
     struct ki_arena arena = {0};
     struct slices slices = {0};
-    double *part = ki_arena_doubles(&arena, n * (n + 1));
     TRY(slices_new(&slices, &arena, of));
     memset(of->A, 0, (size_t)(n * n) * sizeof(double));
     memset(of->column, 0, (size_t)n * sizeof(double));
     for (int64_t slice = 0; slice < slices.count && !of->cancelled; slice++) {
         TRY(walk_slice(&slices, of, slice));
-        TRY(ki_vector_get(part, slices.G));
-        TRY(ki_vector_get(part + n * n, slices.g));
-        for (int64_t i = 0; i < n * n; i++) of->A[i] += part[i];
-        for (int64_t i = 0; i < n; i++) of->column[i] += part[n * n + i];
+        TRY(add_slice(of, &slices));
         if (slices.count > 1) of->cancelled = asked_to_stop(of, "slice", slice, slices.count);
     }
     for (int64_t i = 0; slices.c && i < n; i++)

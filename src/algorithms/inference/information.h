@@ -5,7 +5,7 @@
 
 #include "algorithms/run/run.h"
 
-/* The most columns whose matrix, n^2 numbers three times, is made. */
+/* The most columns whose matrix, n^2 numbers three to four times, is made. */
 enum { KI_INFORMATION_COLUMNS = 16384 };
 
 struct ki_information {

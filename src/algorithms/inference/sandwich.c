@@ -2,16 +2,17 @@
  *
  * M = X~^T diag(v) X~ comes of kiln_gram, of clusters from products of X^T with a column of scores for each
  * group. Its factor M = U^T U, rows of nothing but rounding left out, makes the covariance's root
- * K K^T U^T: of n x n there are four matrices, of m x m none. */
+ * K K^T U^T, in M's place. Beside K and M there is of n x n what kiln_gram makes, and before M; of m x m
+ * there is nothing. */
 #include "algorithms/cholesky.h"
 #include "algorithms/inference/inference.h"
 
 struct meat {
-    const struct ki_information *of;
     const kiln_matrix *X;
     int64_t n, count;
-    double *M;    /* count x count, the intercept last */
-    double *mean; /* what is taken off the columns, n; zeros without an intercept */
+    double *M;     /* count x count, the intercept last: made->root */
+    double *mean;  /* what is taken off the columns, n; zeros without an intercept */
+    double weight; /* of the curvatures, all of them */
 };
 
 /* ---- M of rows that stand alone ---- */
@@ -35,31 +36,42 @@ done:
     return status;
 }
 
+static kiln_status meat_new(struct meat *meat, kiln_inference *made) {
+    const size_t square = (size_t)made->count * (size_t)made->count * sizeof(double);
+    meat->M = made->root = ki_calloc(square);
+    return meat->M ? KILN_OK : ki_fail_nomem(square, "the covariance of the coefficients");
+}
+
 /* M with rows and columns about the mean, of G and g about c, which a device has rounded: x - mean = (x - c)
  * - shift. */
-static void meat_put(struct meat *meat, const double *G, const double *g, const double *c, double sum) {
+static kiln_status meat_put(struct meat *meat, const kiln_matrix *G, const double *g, const double *c,
+                            double sum) {
+    kiln_status status = KILN_OK;
     const int64_t n = meat->n, count = meat->count;
     for (int64_t i = 0; i < n; i++) {
         const double shift = c ? meat->mean[i] - c[i] : 0;
-        for (int64_t j = 0; j < n; j++) {
-            const double other = c ? meat->mean[j] - c[j] : 0;
-            meat->M[i * count + j] = G[i * n + j] - shift * g[j] - g[i] * other + shift * other * sum;
+        double *row = meat->M + i * count;
+        TRY(ki_vector_part(row, G, i * n, n));
+        for (int64_t j = 0; c && j < n; j++) {
+            const double other = meat->mean[j] - c[j];
+            row[j] += shift * other * sum - shift * g[j] - g[i] * other;
         }
-        if (count > n) meat->M[i * count + n] = meat->M[n * count + i] = g[i] - shift * sum;
+        if (count > n) row[n] = meat->M[n * count + i] = g[i] - shift * sum;
     }
     if (count > n) meat->M[n * count + n] = sum;
+done:
+    return status;
 }
 
-static kiln_status meat_of_rows(struct meat *meat, const kiln_inference *made,
-                                const struct ki_inference_rows *rows, const kiln_loss *loss,
-                                kiln_errors errors) {
+static kiln_status meat_of_rows(struct meat *meat, kiln_inference *made, const struct ki_inference_rows *rows,
+                                const kiln_loss *loss, kiln_errors errors) {
     kiln_status status;
     const int64_t n = meat->n;
     const bool intercept = meat->count > n;
     double sum = 0;
     struct ki_arena arena = {0};
-    double *v = ki_arena_doubles(&arena, rows->m), *G = ki_arena_doubles(&arena, n * n),
-           *g = ki_arena_doubles(&arena, n), *taken = ki_arena_doubles(&arena, n);
+    double *v = ki_arena_doubles(&arena, rows->m), *g = ki_arena_doubles(&arena, n),
+           *taken = ki_arena_doubles(&arena, n);
     kiln_matrix *V = ki_arena_rows(&arena, meat->X, 1), *GG = ki_arena_model(&arena, meat->X, n, n),
                 *gg = ki_arena_model(&arena, meat->X, n, 1),
                 *c = intercept ? ki_arena_vector(&arena, meat->X, n, meat->mean) : NULL;
@@ -68,10 +80,10 @@ static kiln_status meat_of_rows(struct meat *meat, const kiln_inference *made,
     for (int64_t i = 0; i < rows->m; i++) sum += v[i];
     TRY(ki_vector_set(V, v));
     TRY(kiln_gram(GG, gg, meat->X, V, c));
-    TRY(ki_vector_get(G, GG));
+    TRY(meat_new(meat, made));
     TRY(ki_vector_get(g, gg));
     if (c) TRY(ki_vector_get(taken, c));
-    meat_put(meat, G, g, c ? taken : NULL, sum);
+    TRY(meat_put(meat, GG, g, c ? taken : NULL, sum));
 done:
     return ki_arena_free(&arena, status);
 }
@@ -170,28 +182,34 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* root = K K^T U^T, row by row: with K's part of the columns V (n x n, above the diagonal), and of the
- * intercept 1 / sqrt(sum h). T = U V first, then root = V T^T. */
-static kiln_status meat_root(double *root, const struct meat *meat) {
+/* M becomes the root K K^T U^T: with K's part of the columns V (n x n, above the diagonal, in hat), and of
+ * the intercept 1 / sqrt(sum h). Row r of U makes column r, that of V (U V)^T, which takes its place until
+ * all are there. */
+static kiln_status meat_root(struct meat *meat, const double *hat) {
     kiln_status status;
-    const struct ki_information *of = meat->of;
     const int64_t n = meat->n, count = meat->count;
     struct ki_arena arena = {0};
     double *row = ki_arena_doubles(&arena, n);
     TRY(arena.status);
-    for (int64_t r = 0; r < count; r++) { /* column r of the root */
-        const double *u = meat->M + r * count;
+    for (int64_t r = 0; r < count; r++) {
+        double *u = meat->M + r * count;
         memset(row, 0, (size_t)n * sizeof *row);
         for (int64_t k = 0; k < n; k++)
-            for (int64_t j = k; u[k] != 0 && j < n; j++) row[j] += u[k] * of->A[k * n + j];
+            for (int64_t j = k; u[k] != 0 && j < n; j++) row[j] += u[k] * hat[k * count + j];
         for (int64_t i = 0; i < n; i++) {
-            const double *v = of->A + i * n;
+            const double *v = hat + i * count;
             double sum = 0;
             for (int64_t j = i; j < n; j++) sum += v[j] * row[j];
-            root[i * count + r] = sum;
+            u[i] = sum;
         }
-        if (count > n) root[n * count + r] = u[n] / of->weight;
+        if (count > n) u[n] /= meat->weight;
     }
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < i; j++) {
+            const double other = meat->M[i * count + j];
+            meat->M[i * count + j] = meat->M[j * count + i];
+            meat->M[j * count + i] = other;
+        }
 done:
     return ki_arena_free(&arena, status);
 }
@@ -202,12 +220,11 @@ kiln_status ki_inference_sandwich(kiln_inference *made, const struct ki_informat
     kiln_status status;
     const double left = counted - made->parameters;
     const bool corrected = options->errors == KILN_ERRORS_HC1 || options->errors == KILN_ERRORS_CLUSTER;
-    struct ki_arena arena = {0};
-    struct meat meat = {.of = of, .X = of->X, .n = made->n, .count = made->count, .mean = of->mean};
-    meat.M = ki_arena_zeros(&arena, made->count * made->count, sizeof(double));
-    TRY(arena.status);
+    struct meat meat = {
+        .X = of->X, .n = made->n, .count = made->count, .mean = of->mean, .weight = of->weight};
     made->scale = 1;
     if (options->errors == KILN_ERRORS_CLUSTER) {
+        TRY(meat_new(&meat, made));
         TRY(meat_of_groups(&meat, rows, loss, options, groups));
         made->scale = *groups / (*groups - 1) * (counted - 1) / left;
     } else {
@@ -216,8 +233,8 @@ kiln_status ki_inference_sandwich(kiln_inference *made, const struct ki_informat
     }
     if (corrected && !(left > 0)) made->scale = (double)NAN;
     TRY(meat_factor(&meat));
-    TRY(meat_root(made->root, &meat));
+    TRY(meat_root(&meat, made->hat));
     ki_inference_uncentre(made->root, made->count, of);
 done:
-    return ki_arena_free(&arena, status);
+    return status;
 }
