@@ -40,7 +40,16 @@ static struct {
     kiln_progress latest;        /* of phase NULL: nothing is known yet */
 } state;
 /* Taken by whoever writes to standard error, the thread or the others, and for the state. */
-static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t mutex;
+
+/* POSIX has no initializer of recursive mutexes. */
+__attribute__((constructor)) static void make_mutex(void) {
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&mutex, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
 
 static double now_seconds(void) {
     struct timespec time;

@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 
 # As Zig names them. A number is that of the oldest C library or system, whose functions alone are linked with.
 # Nobody has run the wheels for macOS yet.
-TARGETS="x86_64-linux-gnu.2.28 aarch64-linux-gnu.2.28 aarch64-macos.11.0 x86_64-macos.11.0"
+TARGETS="x86_64-linux-gnu.2.28 aarch64-linux-gnu.2.28 x86_64-linux-musl aarch64-linux-musl aarch64-macos.11.0 \
+x86_64-macos.11.0"
 MOST_BYTES=5000000
 
 folder=${1:?a folder for the wheels}
@@ -77,22 +78,34 @@ tag() {
     run_quietly "$cache/tools/bin/python" -m wheel tags --remove --platform-tag "$1" "$plain"/*.whl
 }
 
+# The wheel has been checked, and runs on $1.
+named() {
+    tag "$1"
+    expected="*-py3-none-$1.whl"
+    mkdir "$plain/checked"
+    mv "$plain"/*.whl "$plain/checked"
+}
+
 # $plain/checked has the wheel with the name of what it runs on, and a pattern of these names is in `expected`.
 checked() {
+    processor=${KILN_TARGET%%-*}
     case $KILN_TARGET in
     *-macos.*) # no tool of this system checks these, but that the tool looks for the library beside itself
         run_quietly "$cache/tools/bin/python" -c 'import sys, zipfile
 sys.exit(b"@loader_path/libkiln" not in zipfile.ZipFile(sys.argv[1]).read("kiln/kiln-tool"))' "$plain"/*.whl
-        processor=${KILN_TARGET%%-*}
         [ "$processor" != aarch64 ] || processor=arm64
-        tag "macosx_11_0_$processor"
-        expected="*-py3-none-macosx_11_0_$processor.whl"
-        mkdir "$plain/checked"
-        mv "$plain"/*.whl "$plain/checked"
+        named "macosx_11_0_$processor"
+        ;;
+    *-musl) # auditwheel would take this system's libc.so for musl's; nothing but that is needed
+        run_quietly "$cache/tools/bin/python" -m zipfile -e "$plain"/*.whl "$plain/unpacked"
+        needed=$(cd "$plain/unpacked/kiln" && readelf -d kiln-tool libkiln.so.0 | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u |
+            tr '\n' ' ')
+        [ "$needed" = "libc.so libkiln.so.0 " ] || { say "the wheel needs $needed"; exit 1; }
+        named "musllinux_1_2_$processor"
         ;;
     *)
-        tag "linux_${KILN_TARGET%%-*}"
-        expected="*-py3-none-manylinux_2_*_${KILN_TARGET%%-*}.whl"
+        tag "linux_$processor"
+        expected="*-py3-none-manylinux_2_*_$processor.whl"
         PATH="$cache/tools/bin:$PATH" run_quietly "$cache/tools/bin/auditwheel" repair --plat auto --wheel-dir "$plain/checked" \
             "$plain"/*.whl
         ;;

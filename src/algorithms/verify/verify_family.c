@@ -1,6 +1,6 @@
 /* The families of generalised linear models by the textbook: the loss as a function of the mean, the
  * variance, the slope and the curvatures, and the deviance, with its digits where y is near the mean. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include "algorithms/verify/verify.h"
 
 #include "ops/linear/families.h"

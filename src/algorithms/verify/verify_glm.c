@@ -9,7 +9,7 @@
  * means; and its formula loses some units of the terms whose
  * difference it is. Sums of these are the bounds of what a training may say. The criterion of the other
  * families follows the deviance; those with a dispersion have it as a monotone function of the deviance. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include "algorithms/verify/verify_glm.h"
 #include "algorithms/verify/verify_point.h"
 

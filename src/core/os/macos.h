@@ -12,6 +12,5 @@ int issetugid(void); /* the system's header also declares read and the like, nam
 #define secure_getenv(name) (issetugid() ? NULL : getenv(name))
 #define st_mtim st_mtimespec
 #define st_ctim st_ctimespec
-#define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP PTHREAD_RECURSIVE_MUTEX_INITIALIZER
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "core/sha256.h"
@@ -37,12 +38,11 @@ void ki_os_processor_name(char *name, size_t bytes) {
 /* The linker calls the program itself by whatever it was called with, such as ./kiln from a folder of
  * somebody else's: the kernel knows better. */
 void ki_os_own_file(char *file, size_t bytes) {
-    Dl_info info;
-    struct link_map *map = NULL;
+    Dl_info own, program;
     file[0] = '\0';
-    if (!dladdr1(&here, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return;
-    if (map->l_name[0]) {
-        if (map->l_name[0] == '/') snprintf(file, bytes, "%s", map->l_name);
+    if (!dladdr(&here, &own) || !dladdr((const void *)getauxval(AT_PHDR), &program)) return;
+    if (own.dli_fbase != program.dli_fbase) {
+        if (own.dli_fname[0] == '/') snprintf(file, bytes, "%s", own.dli_fname);
         return;
     }
     const ssize_t length = readlink("/proc/self/exe", file, bytes - 1);
