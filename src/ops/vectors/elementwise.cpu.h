@@ -18,8 +18,19 @@ void FN(times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {
     FN(each_element)(&(struct FN(elements)){.W = W, .X = X, .Y = Y, .range = FN(times_range)});
 }
 
+/* The kind is a constant wherever this is called, so that the compiler can make vectors of the loop. */
+ALWAYS_INLINE void FN(map_each)(const struct FN(elements) * e, real *out, int64_t first, int64_t end,
+                                int kind) {
+    for (int64_t i = first; i < end; i++) out[i] = FN(map_value)(VALUES(e->X)[i], kind);
+}
+
 static void FN(map_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
-    for (int64_t i = first; i < end; i++) out[i] = FN(map_value)(VALUES(e->X)[i], e->kind);
+    switch (e->kind) {
+    case KILN_MAP_ABS: FN(map_each)(e, out, first, end, KILN_MAP_ABS); return;
+    case KILN_MAP_SQUARE: FN(map_each)(e, out, first, end, KILN_MAP_SQUARE); return;
+    case KILN_MAP_SQRT: FN(map_each)(e, out, first, end, KILN_MAP_SQRT); return;
+    default: FN(map_each)(e, out, first, end, e->kind);
+    }
 }
 
 void FN(map)(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
