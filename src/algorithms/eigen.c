@@ -6,7 +6,20 @@
 #include <float.h>
 #include <math.h>
 
-enum { TURNS = 60 }; /* QL steps for an eigenvalue; two or three are usual */
+#include "algorithms/run/run.h"
+
+enum {
+    TURNS = 60,  /* QL steps for an eigenvalue; two or three are usual */
+    MANY = 1024, /* rows from which on the caller is heard: below, it takes half a second */
+    OFTEN = 32
+};
+
+/* Returns whether the caller asks to stop; `turn` counts the calls, of which some are heard. */
+static bool is_stopped(struct ki_run *run, int64_t k, int64_t turn) {
+    if (!run || k < MANY) return false;
+    if (turn % OFTEN == 0 && !run->cancelled) ki_run_tell(run);
+    return run->cancelled;
+}
 
 /* The largest entry becomes about 1, so that squares stay in range; by which power of two. */
 static double scale(double *A, int64_t k) {
@@ -57,9 +70,11 @@ static double take_row(double *w, const double *row, const double *v, double own
 }
 
 /* A = Q T Q^T: T's diagonal is A's, and what stands beside it is below the diagonal. The reflections' v are
- * right of the diagonal, their betas two below it. Of A the upper triangle is read. w: room for k. */
-static void tridiagonalise(double *A, double *w, int64_t k) {
+ * right of the diagonal, their betas two below it. Of A the upper triangle is read. w: room for k. False: the
+ * caller asks to stop. */
+static bool tridiagonalise(double *A, double *w, int64_t k, struct ki_run *run) {
     for (int64_t c = 0; c + 1 < k; c++) {
+        if (is_stopped(run, k, c)) return false;
         double *const v = A + c * k + c + 1;
         const int64_t rest = k - c - 1;
         const double beta = reflect(v, &A[(c + 1) * k + c], rest);
@@ -77,17 +92,19 @@ static void tridiagonalise(double *A, double *w, int64_t k) {
             for (int64_t j = i; j < rest; j++) row[j] -= v[i] * w[j] + w[i] * v[j];
         }
     }
+    return true;
 }
 
 /* R, k x count, becomes the last `count` columns of Q^T, Q the product of the reflections, STRIP of them at a
  * time. */
-static void accumulate(const double *A, double *R, int64_t k, int64_t count) {
+static bool accumulate(const double *A, double *R, int64_t k, int64_t count, struct ki_run *run) {
     enum { STRIP = 64 };
     double along[STRIP];
     for (int64_t i = 0; i < k * count; i++) R[i] = 0;
     for (int64_t i = 0; i < count; i++) R[(k - count + i) * count + i] = 1;
     for (int64_t first = 0; first < count; first += STRIP) {
-        const int64_t width = count - first < STRIP ? count - first : STRIP;
+        const int64_t width = ki_min(count - first, STRIP);
+        if (is_stopped(run, k, 0)) return false;
         for (int64_t c = 0; c + 2 < k; c++) {
             const double *const v = A + c * k, beta = A[(c + 2) * k + c];
             if (beta == 0) continue;
@@ -96,6 +113,7 @@ static void accumulate(const double *A, double *R, int64_t k, int64_t count) {
             for (int64_t i = c + 1; i < k; i++) add(R + i * count + first, -beta * v[i], along, width);
         }
     }
+    return true;
 }
 
 static void rotate(double *a, double *b, double c, double s, int64_t k) {
@@ -147,27 +165,30 @@ static void transpose(double *A, int64_t k) {
         }
 }
 
-void ki_eigen_ends(double *A, double *R, int64_t k, int64_t count) {
+bool ki_eigen_ends(double *A, double *R, int64_t k, int64_t count, struct ki_run *run) {
     if (k < 2) {
         for (int64_t i = 0; i < k; i++) R[i] = 1;
-        return;
+        return true;
     }
     const double unit = scale(A, k);
     double *const d = A, *const e = A + k; /* T moves to A's first rows */
-    tridiagonalise(A, R, k);
-    accumulate(A, R, k, count);
+    if (!tridiagonalise(A, R, k, run) || !accumulate(A, R, k, count, run)) return false;
     for (int64_t i = 0; i < k; i++) d[i] = A[i * (k + 1)];
     for (int64_t i = 0; i < k; i++) e[i] = i + 1 < k ? A[(i + 1) * k + i] : 0;
-    for (int64_t first = 0; first < k; first++)
+    for (int64_t first = 0; first < k; first++) {
+        if (is_stopped(run, k, first)) return false;
         for (int turn = 0; turn < TURNS; turn++) {
             const int64_t last = coupled_to(d, e, first, k);
             if (last == first) break;
             step(d, e, R, first, last, count);
         }
+    }
     for (int64_t i = k; i-- > 0;) A[i * (k + 1)] = d[i] * unit;
+    return true;
 }
 
-void ki_eigen(double *A, double *Q, int64_t k) {
-    ki_eigen_ends(A, Q, k, k);
+bool ki_eigen(double *A, double *Q, int64_t k, struct ki_run *run) {
+    if (!ki_eigen_ends(A, Q, k, k, run)) return false;
     transpose(Q, k);
+    return true;
 }

@@ -740,15 +740,19 @@ static void test_all_algorithms(void **state) {
 
 /* ---- what is refused ---- */
 
-static void stop_als(const char *path) {
+static void stop_run(const char *path, kiln_status (*call)(struct outcome *o, kiln_control control)) {
     static struct outcome o;
     struct stopper stopper = {.at = 3};
     kiln_checkpoint *checkpoint = open_at(path, false);
     o = (struct outcome){.count = 0};
-    assert_int_equal(als(&o, kiln_checkpoint_control(checkpoint, (kiln_control){stop_at, &stopper})),
+    assert_int_equal(call(&o, kiln_checkpoint_control(checkpoint, (kiln_control){stop_at, &stopper})),
                      KILN_OK);
     kiln_report_free(&o.report);
     kiln_checkpoint_close(checkpoint);
+}
+
+static void stop_als(const char *path) {
+    stop_run(path, als);
 }
 
 /* The run that would go on from the file fails, and says `part`. */
@@ -850,6 +854,25 @@ static void test_lies(void **state) {
         stop_als(path);
         put_part(path, lies[i].name, lies[i].cols, lies[i].values);
         refused(path, als, lies[i].part);
+    }
+}
+
+/* What a search cannot go on with: a polynomial of too high a degree, or without a bound; a part of a block. */
+static void test_lies_of_a_search(void **state) {
+    (void)state;
+    static const struct {
+        double degree, beta, known;
+        const char *part;
+    } lies[] = {{300, 1, 8, "holds 300"},         {2, 0, 8, "bound is 0"},
+                {2, -1, 8, "bound is -1"},        {2, NAN, 8, "bound is nan"},
+                {2, INFINITY, 8, "bound is inf"}, {1, 0, 3, "3 vectors are known"}};
+    const char *path = in_scratch("state");
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        stop_run(path, svd);
+        put_part(path, "degree", 1, &lies[i].degree);
+        put_part(path, "beta", 1, &lies[i].beta);
+        put_part(path, "known", 1, &lies[i].known);
+        refused(path, svd, lies[i].part);
     }
 }
 
@@ -1005,12 +1028,12 @@ static int free_data(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_iteration), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_other_device),    cmocka_unit_test(test_descents),
-        cmocka_unit_test(test_starts),          cmocka_unit_test(test_all_algorithms),
-        cmocka_unit_test(test_other_runs),      cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_damage),          cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_inner_fits),      cmocka_unit_test(test_within_a_step),
-        cmocka_unit_test(test_arguments)};
+        cmocka_unit_test(test_every_iteration),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_other_device),     cmocka_unit_test(test_descents),
+        cmocka_unit_test(test_starts),           cmocka_unit_test(test_all_algorithms),
+        cmocka_unit_test(test_other_runs),       cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_lies_of_a_search), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_full_disk),        cmocka_unit_test(test_inner_fits),
+        cmocka_unit_test(test_within_a_step),    cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, make_data, free_data);
 }

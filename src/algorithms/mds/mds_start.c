@@ -96,7 +96,7 @@ static void layout_of(double *Y, struct subspace *of, int64_t p) {
                 sum += (of->V[i * k + a] * of->W[i * k + b] + of->V[i * k + b] * of->W[i * k + a]) / 2;
             of->small[a * k + b] = sum;
         }
-    ki_eigen(of->small, of->rotation, k);
+    ki_eigen(of->small, of->rotation, k, NULL);
     for (int64_t c = 0; c < p; c++) {
         int64_t largest = 0;
         for (int64_t a = 1; a < k; a++)

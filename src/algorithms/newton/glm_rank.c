@@ -64,7 +64,7 @@ static int64_t count_dimensions(const struct rank *of, int64_t k) {
         for (int64_t c = 0; c < k; c++)
             for (int64_t d = 0; d < k; d++) A[c * k + d] += row[c] * row[d];
     }
-    ki_eigen(A, Q, k);
+    ki_eigen(A, Q, k, NULL);
     for (int64_t c = 0; c < k; c++) {
         if (!(A[c * k + c] >= surely || A[c * k + c] <= hardly)) return -1;
         count += A[c * k + c] >= surely;

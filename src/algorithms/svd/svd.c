@@ -47,7 +47,7 @@ done:
 
 /* -------------------------------------------------------------------------------------- the run */
 
-/* A result that the search cannot make better within what it has: judged, and where that is not enough, or
+/* A result that the search cannot make better within what it has is judged; where that is not enough, or
  * small values are lost in the rounding of large ones, what is good is locked and the rest searched for
  * beside it. */
 static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
@@ -55,8 +55,6 @@ static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
     kiln_report *report = &s->run.report;
     const double tolerance = s->run.tolerance;
     int64_t good = 0;
-    if (!s->judged) TRY(ki_svd_judge(s));
-    if (s->run.cancelled) goto done; /* the judgement itself was stopped */
     const bool fine = report->residual <= tolerance;
     if (fine && (look->vanished || look->certain >= s->k - s->locked)) goto done;
     while (good < s->locked + look->certain && s->residual[good] <= tolerance) good++;
@@ -70,7 +68,7 @@ done:
     return status;
 }
 
-enum { PATIENCE = 30, WAIT_MOST = 4 };
+enum { PATIENCE = 30, IDLE_MOST = 150, WAIT_MOST = 4 };
 
 /* The parts of a checkpoint. */
 static void set_state(struct ki_svd *s) {
@@ -85,9 +83,10 @@ static void set_state(struct ki_svd *s) {
         {"before", .reals = &s->before},
         {"known", .integers = &s->known, .least = 0, .most = s->most},
         {"locked", .integers = &s->locked, .least = 0, .most = s->k},
-        {"streams", .integers = &s->streams},
-        {"patience", .integers = &s->patience},
-        {"wait", .integers = &s->wait},
+        {"streams", .integers = &s->streams, .least = 0, .most = KI_STATE_MOST},
+        {"patience", .integers = &s->patience, .least = 0, .most = KI_STATE_MOST},
+        {"idle", .integers = &s->idle, .least = 0, .most = KI_STATE_MOST},
+        {"wait", .integers = &s->wait, .least = 0, .most = WAIT_MOST},
         {"degree", .integers = &s->degree, .least = 1, .most = KI_SVD_DEGREE_MOST},
         {"beta", .reals = &s->beta},
         {"apart", .integers = &s->apart, .least = 1, .most = WAIT_MOST},
@@ -98,6 +97,16 @@ static void set_state(struct ki_svd *s) {
     memcpy(s->state + s->panels, others, sizeof others);
     s->run.state = s->state;
     s->run.parts = (int)s->panels + KI_SVD_PARTS - KI_SVD_PANELS;
+}
+
+/* A state that the search can go on from, as far as ranges of integers do not say that. */
+static kiln_status check_state(const struct ki_svd *s) {
+    if (s->known % s->b != 0)
+        return ki_fail(KILN_ERR_MODEL, "the checkpoint is damaged: %lld vectors are known, of blocks of %lld",
+                       (long long)s->known, (long long)s->b);
+    if (s->degree > 1 && !(s->beta > 0 && isfinite(s->beta)))
+        return ki_fail(KILN_ERR_MODEL, "the checkpoint is damaged: a polynomial's bound is %g", s->beta);
+    return KILN_OK;
 }
 
 /* A look at the estimate costs the host more than a step on the Gram matrix costs the device: the next one
@@ -112,41 +121,62 @@ static void wait_for_next(struct ki_svd *s, double estimate) {
     s->seen = estimate;
 }
 
+/* Whether the search is at its end: triples are within the tolerance, or rounding may be what is left of the
+ * residuals and they have not fallen for a while, or nothing at all has moved for a long one. */
+static bool is_over(const struct ki_svd *s, const struct ki_svd_outlook *look) {
+    return look->settled || (s->patience >= PATIENCE && look->estimate <= look->blur) || s->idle >= IDLE_MOST;
+}
+
 /* Looks at what the search has reached, and says what follows where it cannot make that better. The estimate
  * by a polynomial of C is a bound, and a wide one where rounding is near: before a restart X itself is asked,
- * which costs less than a step of many products. */
+ * which costs less than a step of many products. A look that is stopped leaves the state as it was. */
 static kiln_status look(struct ki_svd *s) {
     kiln_status status = KILN_OK;
+    const int64_t patience = s->patience, idle = s->idle;
+    const double rounding = 64 * ki_epsilon(kiln_matrix_type(s->X));
     struct ki_svd_outlook look = ki_svd_look(s);
-    if (s->degree > 1 && !look.settled && ki_svd_is_full(s)) {
+    if (!s->run.cancelled && s->degree > 1 && !look.settled && ki_svd_is_full(s)) {
         TRY(ki_svd_judge(s));
         look.estimate = s->run.report.residual;
         look.settled = look.estimate <= s->run.tolerance;
     }
-    s->patience = look.estimate < s->least || isinf(look.estimate) ? 0 : s->patience + 1;
+    for (int64_t c = 0; c < s->locked; c++) look.squares += s->s[c] * s->s[c];
+    const bool nearer = look.estimate < s->least;
+    s->patience = nearer || isinf(look.estimate) ? 0 : patience + 1;
+    s->idle = nearer || look.squares > s->squares * (1 + rounding) ? 0 : idle + 1;
+    const bool over = is_over(s, &look);
+    if (over && !s->judged && !s->run.cancelled) TRY(ki_svd_judge(s));
+    if (s->run.cancelled) {
+        s->patience = patience, s->idle = idle, s->wait = 0;
+        goto done;
+    }
     s->least = fmin(s->least, look.estimate);
     s->squares = look.squares;
-    for (int64_t c = 0; c < s->locked; c++) s->squares += s->s[c] * s->s[c];
     wait_for_next(s, look.estimate);
+    if (over) {
+        TRY(settle(s, &look));
+        goto done;
+    }
     s->run.report.residual = look.estimate;
     s->run.report.objective = s->squares / s->unit / s->unit;
-    if (look.settled || (s->patience >= PATIENCE && look.estimate <= look.blur)) TRY(settle(s, &look));
 done:
     return status;
 }
 
+/* An iteration that is stopped in its step, or in its look, does not count, and is the first of a run that
+ * goes on. */
 static kiln_status svd_iterate(struct ki_svd *s) {
     struct ki_run *run = &s->run;
     kiln_status status = KILN_OK;
     while (ki_run_goes_on(run)) {
-        TRY(ki_svd_step(s));
+        if (s->wait > 0) TRY(ki_svd_step(s));
+        run->report.residual = s->seen, run->report.objective = s->squares / s->unit / s->unit;
+        if (!run->cancelled && (--s->wait <= 0 || ki_svd_is_whole(s))) TRY(look(s));
         if (run->cancelled) {
             ki_run_judge(run);
             TRY(ki_run_keep(run));
             break;
         }
-        run->report.residual = s->seen, run->report.objective = s->squares / s->unit / s->unit;
-        if (--s->wait <= 0 || ki_svd_is_whole(s)) TRY(look(s));
         run->unsettled = !(s->judged && run->report.residual <= run->tolerance);
         TRY(ki_run_step(
             run, &(kiln_trace_row){.residual = run->report.residual, .objective = run->report.objective}));
@@ -252,6 +282,7 @@ static kiln_status decompose(struct ki_svd *s, const struct ki_algorithm *algori
     set_state(s);
     TRY(ki_svd_begin(s));
     TRY(ki_run_resume(run));
+    TRY(check_state(s));
     TRY(svd_iterate(s));
     if (!s->judged) TRY(ki_svd_judge(s));
     TRY(give(s, U, sigma, V));

@@ -11,7 +11,7 @@
 
 enum {
     KI_SVD_PANELS = 8,
-    KI_SVD_PARTS = KI_SVD_PANELS + 18,
+    KI_SVD_PARTS = KI_SVD_PANELS + 19,
     KI_SVD_DEGREE_MOST = 256 /* products of a step */
 };
 
@@ -45,6 +45,7 @@ struct ki_svd {
     double taken;     /* the sum of squares of what is taken off X's products: 1 mean^T D^-1 */
     bool one_way;     /* a graph's X is not symmetric */
     int64_t isolated; /* vertices without links */
+    int64_t parts;    /* connected components, of which these are some */
 
     /* The search: orthonormal near vectors, those that are found in L, `known` others in V, whose columns are
      * 0 from there on, the block that is multiplied next, and H = V^T C V. V lies in panels of so many
@@ -59,9 +60,11 @@ struct ki_svd {
     int64_t *order;       /* of eigenvectors */
     int64_t locked;       /* vectors in L */
     int64_t streams;      /* random blocks that were drawn */
-    int64_t patience;     /* iterations since the estimate was the least */
+    int64_t patience;     /* looks since the estimate was the least */
+    int64_t idle;         /* looks since that, or since squares last grew */
     double least, before; /* estimate; residual at the last judgement */
-    int64_t wait, apart;  /* iterations until the next look at the estimate, and from the last to that one */
+    int64_t wait, apart;  /* iterations until the next look at the estimate, and from the last to that one;
+                           * 0: it was stopped, and comes first */
     double seen, squares; /* the estimate at the last look, and the sum of squares of what was found */
 
     /* The polynomial that stands in C's place, of a degree above 1 (svd_spread.c). */
@@ -114,7 +117,8 @@ bool ki_svd_spread(struct ki_svd *s, int64_t kept);
 kiln_status ki_svd_begin(struct ki_svd *s);
 kiln_status ki_svd_step(struct ki_svd *s);
 kiln_status ki_svd_lock(struct ki_svd *s, int64_t count);
-void ki_svd_ritz(struct ki_svd *s); /* theta and order, Q's columns the eigenvectors of H */
+/* theta and order, Q's columns the eigenvectors of H; where many are stopped, V's columns as they are. */
+void ki_svd_ritz(struct ki_svd *s);
 /* Holds what is to be expected of the triples that are wanted beside L; theta, and rest, are found for it. */
 struct ki_svd_outlook {
     double squares;  /* the sum of the singular values' squares that are expected of V */
@@ -124,9 +128,9 @@ struct ki_svd_outlook {
     bool settled;    /* the search cannot make the residuals smaller, or need not */
     bool vanished;   /* all that is left is rounding */
 };
-struct ki_svd_outlook ki_svd_look(struct ki_svd *s);
-bool ki_svd_is_whole(const struct ki_svd *s); /* V spans all that there is beside L */
-bool ki_svd_is_full(const struct ki_svd *s);  /* V has no room for another block */
+struct ki_svd_outlook ki_svd_look(struct ki_svd *s); /* nothing where the run is cancelled */
+bool ki_svd_is_whole(const struct ki_svd *s);        /* V spans all that there is beside L */
+bool ki_svd_is_full(const struct ki_svd *s);         /* V has no room for another block */
 
 /* svd_judge.c: the k triples of the search as it stands, and their residuals, from A itself. */
 kiln_status ki_svd_judge(struct ki_svd *s);

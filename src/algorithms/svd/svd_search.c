@@ -36,7 +36,7 @@ static kiln_status first_block(struct ki_svd *s) {
     s->known = 0;
     memset(s->H, 0, (size_t)(s->most * s->most) * sizeof *s->H);
     s->least = s->seen = INFINITY;
-    s->patience = 0;
+    s->patience = s->idle = 0;
     s->wait = s->apart = 1;
     s->judged = false;
     for (int64_t i = 0; i < s->panels; i++) TRY(kiln_fill(s->V[i], 0));
@@ -190,12 +190,13 @@ done:
 }
 
 kiln_status ki_svd_step(struct ki_svd *s) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
     const int64_t passes = s->run.report.passes;
     s->judged = false;
     if (ki_svd_is_full(s)) {
         const int64_t kept = kept_of(s);
         ki_svd_ritz(s);
+        if (s->run.cancelled) goto done;
         TRY((ki_svd_spread(s, kept) ? begin_anew : restart)(s, kept));
     }
     TRY(ki_svd_apply(s, s->next));
@@ -234,14 +235,18 @@ static int64_t take_H(struct ki_svd *s) {
 
 void ki_svd_ritz(struct ki_svd *s) {
     const int64_t size = take_H(s);
-    ki_eigen(s->K, s->Q, size);
+    if (!ki_eigen(s->K, s->Q, size, &s->run)) { /* V's columns as they are */
+        take_H(s);
+        for (int64_t i = 0; i < size * size; i++) s->Q[i] = i % (size + 1) == 0;
+    }
     take_values(s, size);
 }
 
-/* Only those numbers of the eigenvectors are found that belong to V's last block. */
-static void find_rest(struct ki_svd *s) {
+/* Only those numbers of the eigenvectors are found that belong to V's last block. False: the caller asks to
+ * stop. */
+static bool find_rest(struct ki_svd *s) {
     const int64_t size = take_H(s), b = s->b, ends = size - (s->known - b);
-    ki_eigen_ends(s->K, s->Q, size, ends);
+    if (!ki_eigen_ends(s->K, s->Q, size, ends, &s->run)) return false;
     take_values(s, size);
     for (int64_t c = 0; c < size; c++) {
         const double *const own = s->Q + s->order[c] * ends;
@@ -259,6 +264,7 @@ static void find_rest(struct ki_svd *s) {
         s->theta[c] = ki_svd_value(s, p);
         s->rest[c] *= p > 1 ? s->theta[c] / (p - 1) : INFINITY;
     }
+    return true;
 }
 
 /* Returns what products with C are off by, of vectors orthogonal to L: as a value of A. */
@@ -286,7 +292,7 @@ struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
             look.squares += square_of(s, ki_svd_value(s, s->H[c * (s->most + 1)]));
         return look;
     }
-    find_rest(s);
+    if (!find_rest(s)) return look;
     const double largest = sqrt(fmax(s->theta[0], 0)), first = s->locked > 0 ? s->s[0] : largest;
     const double rounding = rounding_of(s) * largest;
     const double known = fmax(s->run.tolerance / 2, sqrt(ki_epsilon(kiln_matrix_type(s->X))));

@@ -49,7 +49,7 @@ static kiln_status orthonormalise(kiln_matrix *W, double *sum, struct pairs *s, 
     kiln_status status;
     TRY(kiln_gram(s->gram, NULL, Y, NULL, NULL));
     TRY(ki_vector_get(s->g, s->gram));
-    ki_eigen(s->g, s->q, p);
+    ki_eigen(s->g, s->q, p, NULL);
     *sum = 0;
     for (int64_t c = 0; c < p; c++) {
         int64_t largest = 0;
