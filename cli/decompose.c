@@ -305,7 +305,7 @@ static void claim_count(struct verifying *v, const char *key, int64_t least, int
 }
 
 /* Claims that follow from the values alone. */
-static void claim_counts(struct verifying *v, const double *s, int64_t k, const kiln_matrix *X, bool graph) {
+static void claim_counts(struct verifying *v, const double *s, int64_t k, const kiln_matrix *X) {
     const bool narrow = kiln_matrix_type(X) == KILN_F32;
     const double epsilon = narrow ? (double)FLT_EPSILON : DBL_EPSILON;
     const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X);
@@ -315,9 +315,6 @@ static void claim_counts(struct verifying *v, const double *s, int64_t k, const 
     if (isfinite(squares))
         claim_equal(v, "squares", "squares", verify_number(v->report, "squares"), squares, 16 * epsilon, 0);
     claim_count(v, "rank", count_from(s, k, 2 * least), count_from(s, k, least / 2));
-    if (graph)
-        claim_count(v, "connected_components", count_from(s, k, 1 - 32 * epsilon),
-                    count_from(s, k, 1 - 128 * epsilon));
 }
 
 /* The last value over the first: nothing beside the vectors may be larger. */
@@ -330,7 +327,8 @@ static int claim_last(struct verifying *v, const kiln_svd_verification *found, c
     const double last = s[0] > 0 ? s[kiln_matrix_rows(c->s) - 1] / s[0] : 0;
     claim_bound(v, "beyond", "largest value beside these", last, found->beyond, 1,
                 last * (1 + 1e-6) + 2 * claimed + found->values_rounding);
-    claim_counts(v, s, kiln_matrix_rows(c->s), X, graph);
+    claim_counts(v, s, kiln_matrix_rows(c->s), X);
+    if (graph) claim_count(v, "connected_components", found->components, found->components);
     free(s);
     return 0;
 }

@@ -182,7 +182,7 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  *   clusters          kmeans: fewer different rows than clusters
  *   zero-factors      als, sfa: the penalty leaves nothing of the factors
  *   range             svd: squares of the singular values leave the type's range
- *   connected_components   spectral: the graph has several
+ *   connected_components   spectral: the graph has several, or nearly
  *   isolated          spectral: vertices have no links */
 KILN_API const char *kiln_report_warning(const kiln_report *report, int64_t i, const char **name,
                                          const char **hint);

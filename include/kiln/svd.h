@@ -81,9 +81,10 @@ typedef kiln_svd_options kiln_spectral_options;
  * has one of 0, whose vector is D^1/2 1 over its length; coordinates of vertex i are v_ij / sqrt(D_i) of the
  * others, as in scikit-learn's spectral_embedding. options->deviation: sqrt(D_i); 1 of a vertex without
  * links, whose row of A is 1/2 on the diagonal. A link of a vertex with itself counts, as in networkx;
- * scikit-learn takes it off. Figures in place of "variance": "connected_components", how many s_j are 1 but
- * for rounding, whose vectors are any basis of what is constant on each component; "isolated", how many
- * vertices have no links. Warnings by the same names, where there are several, and any.
+ * scikit-learn takes it off. Figures in place of "variance": "connected_components", whose number is
+ * exact, links taken both ways; "isolated", how many of them are vertices without links. As many s_j are 1 as
+ * there are others, and their vectors are any basis of what is constant on each. Warnings by the same names,
+ * where there are several others, or nearly, and any isolated.
  * Converged, signs, determinism as kiln_svd. Cost: an iteration multiplies 8 or 16 vectors by X once, and by
  * X^T unless X is symmetric; up to 256 times that where eigenvalues are close. Errors besides: ERR_ARGUMENT
  * (center, scale or a Gram matrix); ERR_DATA (X is not square; a weight is negative, NaN or infinite; a
@@ -113,6 +114,7 @@ typedef struct kiln_svd_verification {
                                * largest entry; 0 where they are NULL */
     /* bounds of what the rounding of X's type may have made of values, residual and orthogonality */
     double values_rounding, residual_rounding, orthogonality_rounding;
+    int64_t components; /* of a graph: connected components, links taken both ways */
 } kiln_svd_verification;
 /* Shapes as kiln_svd. Cost: 4 k + 40 products with X, one after the other. Errors: ERR_ARGUMENT; ERR_DATA
  * (X empty, an s_1 of 0 for an X that is not 0, or the reverse); memory and device errors. */

@@ -23,6 +23,7 @@ struct ki_each {
     uint64_t seed;
     kiln_type type;             /* of what is made; KILN_TYPE_DEFAULT: X's */
     const double *row, *column; /* a number for each row and column of an X that does not lie in processes */
+    void *kept;                 /* what run writes to, of such an X */
 };
 
 /* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing

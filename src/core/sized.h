@@ -49,7 +49,7 @@
 #define KI_LAST_kiln_als_verification rmse
 #define KI_LAST_kiln_sfa_options control
 #define KI_LAST_kiln_svd_options control
-#define KI_LAST_kiln_svd_verification orthogonality_rounding
+#define KI_LAST_kiln_svd_verification components
 #define KI_LAST_kiln_kmeans_options control
 #define KI_LAST_kiln_kmeans_verification weights
 #define KI_LAST_kiln_dirichlet logs

@@ -396,6 +396,41 @@ static void cycles_are_laid_out(void **state) {
             for (int sparse = 0; sparse < 2; sparse++) a_cycle_is_laid_out((kiln_type)type, both, sparse);
 }
 
+/* Chains of 1, 2, ... vertices, whose links lead one way and stand in any order, and a stored weight of 0
+ * between two of them, which is no link: however few eigenvalues are wanted, all parts are counted. */
+static void parts_are_counted_exactly(void **state) {
+    (void)state;
+    enum { CHAINS = 9, N = CHAINS * (CHAINS + 1) / 2 };
+    static struct found f;
+    static double x[N * N];
+    int64_t start[N + 1] = {0};
+    int32_t col[N];
+    double weight[N];
+    int64_t links = 0;
+    for (int chain = 1, first = 0; chain <= CHAINS; first += chain++)
+        for (int i = 0; i < chain; i++) { /* vertex 7 v mod N is the v-th one */
+            const int next = 7 * (first + (i + 1) % chain) % N;
+            if (i + 1 < chain) x[7 * (first + i) % N * N + next] = 1 + i;
+        }
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < N; j++)
+            if (x[i * N + j] > 0) col[links] = j, weight[links++] = x[i * N + j];
+        if (i == 0) col[links] = 7, weight[links++] = 0; /* the chain of 1 and the one of 2 */
+        start[i + 1] = links;
+    }
+    kiln_matrix *X = NULL;
+    assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, N, N, start, col, weight), KILN_OK);
+    kiln_matrix *const forms[] = {X, dense_matrix(KILN_F64, N, N, x)};
+    for (int form = 0; form < 2; form++) {
+        solve(&f, forms[form], 1, (kiln_svd_options){.graph = 1});
+        assert_true(kiln_report_figure(&f.report, "connected_components") == CHAINS);
+        assert_true(kiln_report_figure(&f.report, "isolated") == 1);
+        assert_non_null(strstr(kiln_report_warning(&f.report, 0, NULL, NULL), "into 8 parts"));
+        kiln_report_free(&f.report);
+        kiln_matrix_free(forms[form]);
+    }
+}
+
 /* Two triangles, and two vertices without links, the first and the last: two eigenvalues of 1. */
 static void parts_are_counted(void **state) {
     (void)state;
@@ -409,7 +444,7 @@ static void parts_are_counted(void **state) {
     kiln_matrix *X = sparse_of(KILN_F64, N, N, x);
     solve(&f, X, K, (kiln_svd_options){.graph = 1});
     for (int c = 0; c < K; c++) assert_true(fabs(f.s[c] - wanted[c]) <= 1e-14);
-    assert_true(kiln_report_figure(&f.report, "connected_components") == 2);
+    assert_true(kiln_report_figure(&f.report, "connected_components") == 4);
     assert_true(kiln_report_figure(&f.report, "isolated") == 2);
     assert_true(f.deviation[0] == 1 && f.deviation[7] == 1);
     assert_non_null(kiln_report_warning(&f.report, 0, &name, NULL));
@@ -634,6 +669,7 @@ int main(void) {
                                        cmocka_unit_test(one_huge_entry),
                                        cmocka_unit_test(cycles_are_laid_out),
                                        cmocka_unit_test(parts_are_counted),
+                                       cmocka_unit_test(parts_are_counted_exactly),
                                        cmocka_unit_test(a_graph_is_verified),
                                        cmocka_unit_test(what_is_refused_of_graphs),
                                        cmocka_unit_test(a_model_gives_coordinates),

@@ -10,8 +10,6 @@
 
 #include <stdio.h>
 
-#include "ops/vectors/reduce.h"
-
 kiln_status ki_svd_graph_product(struct ki_svd *s, struct ki_svd_room *room, kiln_matrix *W,
                                  const kiln_matrix *Y) {
     kiln_status status;
@@ -27,8 +25,34 @@ done:
     return status;
 }
 
+/* ---- weights and connected components ---- */
+
+/* Vertices in trees, each with its parent, roots with themselves; of each link that joined two of them there
+ * is an entry. */
+struct forest {
+    int64_t *parent;
+    struct ki_host_entries links;
+};
+
+static int64_t root_of(int64_t *parent, int64_t i) {
+    for (; parent[i] != i; i = parent[i]) parent[i] = parent[parent[i]];
+    return i;
+}
+
+static void join(struct forest *forest, int64_t row, int64_t first, int64_t column) {
+    const int64_t a = root_of(forest->parent, first + row), b = root_of(forest->parent, column);
+    struct ki_host_entries *const links = &forest->links;
+    if (a == b) return;
+    forest->parent[ki_max(a, b)] = ki_min(a, b);
+    if (!links->start) return;
+    links->col[links->nnz] = (int32_t)column;
+    links->value[links->nnz++] = 1;
+    links->start[row + 1] = links->nnz;
+}
+
 /* Rows of a dense X, wherever they lie. */
-static kiln_status look_at_dense(const struct ki_each *each, const kiln_matrix *rows, int64_t row) {
+static kiln_status look_at_dense(struct forest *forest, const struct ki_each *each, const kiln_matrix *rows,
+                                 int64_t row) {
     enum { PIECE = 1 << 16 };
     const int64_t cols = kiln_matrix_cols(rows), count = kiln_matrix_nnz(rows);
     const bool narrow = kiln_matrix_type(rows) == KILN_F32;
@@ -46,6 +70,7 @@ static kiln_status look_at_dense(const struct ki_each *each, const kiln_matrix *
                             "(rows and columns count from 0)",
                             each->call, (long long)(row + (first + e) / cols),
                             (long long)((first + e) % cols), x));
+            if (x > 0) join(forest, (first + e) / cols, row, (first + e) % cols);
         }
     }
 done:
@@ -53,30 +78,76 @@ done:
     return status;
 }
 
-/* Names a weight that is not finite or negative, if rows of X have one. */
-static kiln_status look(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
-                        kiln_matrix **made, double *sums) {
+static kiln_status look_at_sparse(struct forest *forest, const struct ki_each *each, const kiln_matrix *rows,
+                                  int64_t row) {
     struct ki_host_entries entries = {0};
     kiln_status status;
-    (void)entry, (void)made, (void)sums;
-    if (kiln_matrix_format(rows) == KILN_DENSE) return look_at_dense(each, rows, row);
     TRY(ki_entries_get(&entries, rows));
     TRY(ki_entries_check(&entries, each->call, row, true));
+    for (int64_t i = 0; i < entries.rows; i++)
+        for (int64_t e = entries.start[i]; e < entries.start[i + 1]; e++)
+            if (entries.value[e] > 0) join(forest, i, row, entries.col[e]);
 done:
     ki_host_entries_free(&entries);
     return status;
 }
 
-static kiln_status check_weights(const struct ki_svd *s) {
-    struct ki_each each = {.run = look};
+/* *made = the links of a forest of its own, which is all that others need of rows in another process. */
+static kiln_status find_links(struct forest *forest, const struct ki_each *each, const kiln_matrix *rows,
+                              int64_t row, kiln_matrix **made) {
     kiln_status status;
-    double sum;
-    TRY(ki_reduce_entries(&sum, s->X, KI_REDUCE_COUNTS));
-    snprintf(each.call, sizeof each.call, "%s", s->call);
-    if (!isfinite(sum)) TRY(ki_each_run(NULL, NULL, &each, s->X));
+    struct ki_arena own = {0};
+    struct ki_host_entries *const links = &forest->links;
+    const int64_t n = kiln_matrix_cols(rows), count = kiln_matrix_rows(rows);
+    forest->parent = ki_arena_integers(&own, n);
+    TRY(own.status);
+    for (int64_t i = 0; i < n; i++) forest->parent[i] = i;
+    TRY(ki_entries_new(links, count, n, ki_min(kiln_matrix_nnz(rows), n)));
+    links->nnz = 0;
+    TRY((kiln_matrix_format(rows) == KILN_DENSE ? look_at_dense : look_at_sparse)(forest, each, rows, row));
+    for (int64_t i = 0; i < count; i++) links->start[i + 1] = ki_max(links->start[i + 1], links->start[i]);
+    TRY(ki_entries_matrix(made, links, rows));
 done:
-    return status;
+    ki_host_entries_free(links);
+    return ki_arena_free(&own, status);
 }
+
+/* Rows of X: weights are finite, and not negative; vertices that they join. */
+static kiln_status look(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                        kiln_matrix **made, double *sums) {
+    struct forest forest = {.parent = each->kept};
+    (void)entry, (void)sums;
+    if (each->made) return find_links(&forest, each, rows, row, made);
+    return (kiln_matrix_format(rows) == KILN_DENSE ? look_at_dense : look_at_sparse)(&forest, each, rows,
+                                                                                     row);
+}
+
+/* Whether weights are what they must be, and s->parts, the number of connected components. */
+static kiln_status look_at_weights(struct ki_svd *s) {
+    kiln_status status;
+    struct ki_arena own = {0};
+    struct forest forest = {.parent = ki_arena_integers(&own, s->n)};
+    struct ki_each each = {.run = look, .made = ki_in_processes(s->X)};
+    kiln_matrix *links = NULL, *copy = NULL;
+    const kiln_matrix *whole;
+    TRY(own.status);
+    snprintf(each.call, sizeof each.call, "%s", s->call);
+    for (int64_t i = 0; i < s->n; i++) forest.parent[i] = i;
+    if (!each.made) each.kept = forest.parent;
+    TRY(ki_each_run(&links, NULL, &each, s->X));
+    if (links) {
+        TRY(ki_whole_of(&whole, &copy, links));
+        TRY(look_at_sparse(&forest, &each, whole, 0));
+    }
+    s->parts = 0;
+    for (int64_t i = 0; i < s->n; i++) s->parts += forest.parent[i] == i;
+done:
+    kiln_matrix_free(copy);
+    kiln_matrix_free(links);
+    return ki_arena_free(&own, status);
+}
+
+/* ---- degrees ---- */
 
 /* W = X Y, and Z = X^T Y. */
 static kiln_status both_ways(const struct ki_svd *s, kiln_matrix *W, kiln_matrix *Z, const kiln_matrix *Y) {
@@ -125,7 +196,7 @@ kiln_status ki_svd_graph_measure(struct ki_svd *s) {
     kiln_matrix *const Y = ki_arena_model(&own, s->X, s->n, 1);
     double *const degrees = ki_arena_reals(&own, s->n);
     TRY(own.status);
-    TRY(check_weights(s));
+    TRY(look_at_weights(s));
     TRY(find_symmetry(s, W, Z, Y));
     TRY(both_ways(s, W, Z, s->ones));
     TRY(kiln_combine(Z, &half, Z, &half, W));
@@ -139,16 +210,22 @@ done:
 void ki_svd_graph_tell(struct ki_svd *s) {
     kiln_report *report = &s->run.report;
     const double rounding = 64 * ki_epsilon(kiln_matrix_type(s->X));
-    int64_t parts = 0;
-    while (parts < s->k && s->s[parts] >= 1 - rounding) parts++;
-    ki_report_figure(report, "connected_components", (double)parts);
+    const int64_t parts = s->parts - s->isolated;
+    int64_t zeros = 0;
+    while (zeros < s->k && s->s[zeros] >= 1 - rounding) zeros++;
+    ki_report_figure(report, "connected_components", (double)s->parts);
     ki_report_figure(report, "isolated", (double)s->isolated);
     if (parts > 1)
         ki_report_warn(
             report, "connected_components", "the graph of the largest connected part",
-            "the graph falls into parts, or nearly: %s%lld eigenvalues of the Laplacian are 0, and their "
-            "vectors are any basis of what these have",
-            parts == s->k ? "at least " : "", (long long)parts);
+            "the graph falls into %lld parts that no link joins: as many eigenvalues of the Laplacian are 0, "
+            "and their vectors are any basis of what these have",
+            (long long)parts);
+    else if (zeros > 1)
+        ki_report_warn(report, "connected_components", "a graph without its weakest links",
+                       "the graph nearly falls into parts: %s%lld eigenvalues of the Laplacian are 0 but for "
+                       "rounding, and their vectors are any basis of what these have",
+                       zeros == s->k ? "at least " : "", (long long)zeros);
     if (s->isolated > 0)
         ki_report_warn(report, "isolated", "the graph without them", "vertices without links: %lld",
                        (long long)s->isolated);

@@ -11,6 +11,7 @@ struct claimed {
     double *V, *s;
     long double *mean, *deviation, *largest; /* of each column */
     long double *w, *z, *y;                  /* m, n and n */
+    int64_t *leader;                         /* of a graph's vertex: another of its component */
     bool graph;
     kiln_type type;
 };
@@ -34,6 +35,7 @@ static void release(struct claimed *c) {
     ki_copy_free(&c->X);
     ki_free(c->V);
     ki_free(c->s);
+    ki_free(c->leader);
     long double *const all[] = {c->mean, c->deviation, c->largest, c->w, c->z, c->y};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ki_free(all[i]);
 }
@@ -83,6 +85,27 @@ static void measure_graph(struct claimed *c) {
             c->deviation[ki_row_column(&c->X, i, e)] += half;
         }
     for (int64_t j = 0; j < n; j++) c->deviation[j] = c->deviation[j] > 0 ? sqrtl(c->deviation[j]) : 1;
+}
+
+static int64_t leader_of(const struct claimed *c, int64_t i) {
+    while (c->leader[i] != i) i = c->leader[i] = c->leader[c->leader[i]];
+    return i;
+}
+
+/* Each link leaves one leader less, unless both of its vertices have the same. */
+static kiln_status count_components(int64_t *count, struct claimed *c) {
+    const int64_t n = *count = c->X.cols;
+    if (!(c->leader = ki_alloc((size_t)n * sizeof *c->leader)))
+        return ki_fail_nomem((size_t)n * sizeof *c->leader, "a graph's components");
+    for (int64_t i = 0; i < n; i++) c->leader[i] = i;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t e = 0; e < ki_row_size(&c->X, i); e++) {
+            const int64_t a = leader_of(c, i), b = leader_of(c, ki_row_column(&c->X, i, e));
+            if (a == b || ki_row_values(&c->X, i)[e] == 0) continue;
+            c->leader[a] = b;
+            --*count;
+        }
+    return KILN_OK;
 }
 
 /* to = (1 + D^-1/2 S D^-1/2) v / 2 */
@@ -251,9 +274,10 @@ kiln_status kiln_verify_svd(kiln_svd_verification *result, const kiln_matrix *V,
     c.graph = o.graph;
     if (o.graph && c.X.rows != c.X.cols) TRY(ki_fail(KILN_ERR_DATA, "%s: a graph's X must be square", call));
     made.variance = NAN;
-    if (o.graph)
+    if (o.graph) {
         measure_graph(&c);
-    else
+        TRY(count_components(&made.components, &c));
+    } else
         measure(&c, o.center, o.scale, &made.variance);
     TRY(compare(&made.means, o.center ? o.mean : NULL, c.mean, &c));
     TRY(compare(&made.deviations, o.scale || o.graph ? o.deviation : NULL, c.deviation, &c));
