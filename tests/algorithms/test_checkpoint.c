@@ -857,7 +857,7 @@ static void test_lies(void **state) {
     }
 }
 
-/* A search cannot go on with a polynomial of too high a degree or without a bound, nor with part of a block. */
+/* A search cannot go on with a polynomial of too many terms or without a bound, nor with part of a block. */
 static void test_lies_of_a_search(void **state) {
     (void)state;
     static const struct {

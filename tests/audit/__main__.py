@@ -51,7 +51,7 @@ VERBS = {
     **factors.VERBS,
     **decompositions.VERBS,
 }
-TOOL_ONLY = {"table"}  # of which the package has no like
+TOOL_ONLY = {"table", "spectral"}  # the package has no like of the one, and graphs in other forms
 
 
 def attempt(

@@ -1,9 +1,11 @@
-"""PageRank against the exact solution of its linear system, HITS against its own fixed point.
+"""PageRank against the exact solution of its linear system, HITS against its own fixed point, spectral
+embeddings against LAPACK's eigenvalues and the definition of their vectors.
 
 SPDX-License-Identifier: Apache-2.0
 """
 
 import numpy as np
+import scipy.sparse.csgraph
 
 from peers import networkx_hits, networkx_pagerank
 from problems import EPS, refused
@@ -167,4 +169,43 @@ def judge_eigenvalue(W: np.ndarray, told: float, bound: float | None) -> list[st
     return [f"hits: the eigenvalue {told:.12g} is {error:.3g} off, eigenvalue_error is {bound:.3g}"]
 
 
-VERBS = {"pagerank": pagerank, "hits": hits}
+def spectral(rng, tool: Tool, kind: type) -> list[str]:
+    A, _, names = draw_graph(rng, tool.folder)
+    n = len(names)
+    if n < 2:
+        return []
+    k, found = int(rng.integers(1, n)), []
+    arguments = ["-k", k, "--seed", int(rng.integers(99)), "--coordinates", "v.tsv", "-o", "model.kiln"]
+    run = tool.run("spectral", "g.edges", *arguments)
+    if refused(run, found):
+        return found
+    S = (A + A.T).astype(L) / 2  # each vertex has a link: that is how it came to be in the file
+    root = np.sqrt(S.sum(axis=1))
+    M = (np.eye(n, dtype=L) + S / root / root[:, None]) / 2
+    s = tool.model().tensors["s"].astype(L).ravel()
+    scores = read_scores(tool.folder / "v.tsv")
+    if set(scores) != set(names) or len(s) != k + 1:
+        return [f"spectral: {len(scores)} vertices of {n}, {len(s)} eigenvalues of {k + 1}"]
+    V = np.array([scores[name] for name in names], L) * root[:, None]
+    rounding = 64 * n * EPS[kind]
+    bound = max(run.out["residual"], run.out["tolerance"] if run.out["converged"] else 0) + rounding
+    right = np.linalg.eigvalsh(M.astype(float))[::-1][: k + 1]
+    off = float(np.abs(right - s).max())
+    if off > bound * np.sqrt(k + 1):  # the norm of all residuals
+        found.append(f"spectral: eigenvalues are off by {off:.3g}, bound {bound:.3g}")
+    worst = float(np.sqrt(((M @ V - V * s[1:]) ** 2).sum(axis=0)).max())
+    if worst > bound:
+        found.append(f"spectral: |A v - s v| is {worst:.3g}, bound {bound:.3g}")
+    skew = float(np.abs(V.T @ V - np.eye(k)).max())
+    if skew > rounding:
+        found.append(f"spectral: |V'V - 1| is {skew:.3g}")
+    parts = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_matrix(A), directed=False)[0]
+    if (run.out["connected_components"], run.out["isolated"]) != (parts, 0):
+        found.append(f"spectral: {run.out['connected_components']} components, SciPy finds {parts}")
+    check = tool.verify("g.edges")
+    if check is not None and (check.code not in (0, 4) or not check.out.get("holds", False)):
+        found.append(f"verify ended with {check.code}: {check.out.get('claims')} {check.err.strip()[-200:]}")
+    return found
+
+
+VERBS = {"pagerank": pagerank, "hits": hits, "spectral": spectral}
