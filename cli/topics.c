@@ -93,13 +93,14 @@ static int add_shares(struct solving *s) {
         (kiln_fill(ones, 1) != KILN_OK || kiln_multiply(words, 1, KILN_PLAIN, X, ones, 0, NULL) != KILN_OK))
         code = fail_library(WORKING);
     double *length = code ? NULL : values_of(words, &code), *A = code ? NULL : values_of(state->A, &code);
-    double all = 0;
+    double all = 0, longest = 0; /* lengths count as shares of the longest, whose sum cannot overflow */
+    for (int64_t i = 0; !code && i < m; i++) longest = fmax(longest, length[i]);
     for (int64_t i = 0; !code && i < m; i++) {
         double total = 0;
         for (int64_t c = 0; c < state->k; c++) total += A[i * state->k + c] * state->weight[c];
         for (int64_t c = 0; total > 0 && c < state->k; c++)
-            state->share[c] += length[i] * A[i * state->k + c] * state->weight[c] / total;
-        all += total > 0 ? length[i] : 0;
+            state->share[c] += length[i] / longest * (A[i * state->k + c] * state->weight[c] / total);
+        all += total > 0 ? length[i] / longest : 0;
     }
     for (int64_t c = 0; c < state->k && all > 0; c++) state->share[c] /= all;
     free(length);

@@ -592,6 +592,40 @@ static void any_unit(void **state) {
     }
 }
 
+/* Of ratings of this unit, by this solver, in a table of two rows. */
+static kiln_status fit_unit(kiln_type type, double unit, int solver) {
+    const int64_t start[] = {0, 2, 4};
+    const int32_t col[] = {0, 1, 0, 1};
+    const double values[] = {unit, 2 * unit, 5 * unit, 3 * unit};
+    float narrow[4];
+    kiln_matrix *R = NULL, *A = NULL, *B = NULL;
+    const kiln_als_options options = {.size = sizeof options, .solver = solver};
+    for (int e = 0; e < 4; e++) narrow[e] = (float)values[e];
+    assert_int_equal(kiln_matrix_csr(&R, device, type, 2, 2, start, col,
+                                     type == KILN_F32 ? (const void *)narrow : (const void *)values),
+                     KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&A, device, type, 2, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, device, type, 2, 1, NULL), KILN_OK);
+    const kiln_status status = kiln_als(A, B, R, &options, NULL);
+    kiln_matrix_free(R);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+    return status;
+}
+
+/* What the type has no room for is said, not solved. */
+static void units_that_leave_the_type(void **state) {
+    (void)state;
+    assert_int_equal(fit_unit(KILN_F32, 1, KILN_FACTOR_CG), KILN_OK);
+    assert_int_equal(fit_unit(KILN_F32, 3e9, KILN_FACTOR_CG), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "conjugate gradients leave f32"));
+    assert_int_equal(fit_unit(KILN_F32, 1e-10, KILN_FACTOR_CG), KILN_ERR_DATA);
+    assert_int_equal(fit_unit(KILN_F32, 3e9, KILN_FACTOR_CHOLESKY), KILN_OK);
+    assert_int_equal(fit_unit(KILN_F64, 3e9, KILN_FACTOR_CG), KILN_OK);
+    assert_int_equal(fit_unit(KILN_F64, 1e200, 0), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "overflow f64"));
+}
+
 static void on_opencl(void **state) {
     kiln_device *const cpu = device, *gpu = NULL;
     if (kiln_device_open(&gpu, "opencl", NULL) != KILN_OK) {
@@ -639,6 +673,7 @@ int main(void) {
         cmocka_unit_test(objective_as_defined_and_never_rising),
         cmocka_unit_test(badly_scaled),
         cmocka_unit_test(any_unit),
+        cmocka_unit_test(units_that_leave_the_type),
         cmocka_unit_test(on_opencl),
         cmocka_unit_test(fixed_point_and_warm_start),
         cmocka_unit_test(ccd_is_algorithm_2),

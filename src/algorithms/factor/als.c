@@ -128,9 +128,16 @@ static kiln_status look(struct als *s) {
     if (o->implicit)
         s->spread = (struct ki_spread){.squares = (double)nnz, .deviation = 1};
     else
-        TRY(ki_spread_take(&s->spread, s->R, sum));
+        TRY(ki_spread_take(&s->spread, "kiln_als", s->R, sum));
     if (o->biases) s->mean = s->spread.mean;
-    if (s->any_solver && !cg_fits(s, sum)) o->solver = KILN_FACTOR_CHOLESKY;
+    if (o->solver == KILN_FACTOR_CG && !cg_fits(s, sum)) {
+        o->solver = KILN_FACTOR_CHOLESKY;
+        if (!s->any_solver) {
+            ki_fail(KILN_ERR_DATA, "kiln_als: the products of conjugate gradients leave %s for entries as %s",
+                    kiln_matrix_type(s->R) == KILN_F32 ? "f32" : "f64", "large or small as these");
+            TRY(ki_hint("kiln_als_options.solver cholesky, or scale the entries of R"));
+        }
+    }
     TRY(ki_counts_take(&s->counts, &s->run.arena, s->R, s->transposed));
     if (!ki_option_stands(o, &ki_algorithm_als, "l2"))
         o->l2 = o->counted ? COUNTED * s->spread.deviation

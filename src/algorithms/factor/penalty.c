@@ -46,13 +46,19 @@ done:
     return status;
 }
 
-kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum) {
+kiln_status ki_spread_take(struct ki_spread *spread, const char *call, const kiln_matrix *R, double sum) {
+    kiln_status status;
     const double nnz = (double)kiln_matrix_nnz(R);
     spread->mean = sum / nnz;
-    const kiln_status status = ki_entries_squares(&spread->squares, R, spread->mean);
+    TRY(ki_entries_squares(&spread->squares, R, spread->mean));
+    if (!isfinite(spread->squares)) {
+        ki_fail(KILN_ERR_DATA, "%s: the squares of R's entries overflow f64", call);
+        TRY(ki_hint("scale the entries of R"));
+    }
     const double least = SMALLEST * fabs(spread->mean);
     spread->deviation = fmax(sqrt(spread->squares / nnz), least);
     if (!(spread->deviation > 0)) spread->deviation = 1;
+done:
     return status;
 }
 

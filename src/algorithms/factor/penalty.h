@@ -18,8 +18,8 @@ kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, con
 struct ki_spread {
     double mean, squares, deviation;
 };
-/* sum: of R's entries. */
-kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum);
+/* sum: of R's entries. ERR_DATA where their squares overflow. */
+kiln_status ki_spread_take(struct ki_spread *spread, const char *call, const kiln_matrix *R, double sum);
 
 /* deviation * 0.8 (sqrt(entries a row) + sqrt(entries a column)). A random sparse matrix of that deviation
  * has its largest singular value near deviation * (sqrt + sqrt), so that about what is noise gets no factor,

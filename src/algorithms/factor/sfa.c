@@ -335,7 +335,7 @@ static kiln_status look(struct sfa *s, const kiln_matrix *R) {
     struct ki_counts counts = {0};
     kiln_status status;
     TRY(ki_sfa_means_measure(&s->means, &s->run.arena, R, o->damping));
-    TRY(ki_spread_take(&s->spread, R, s->means.mean * (double)nnz));
+    TRY(ki_spread_take(&s->spread, "kiln_sfa", R, s->means.mean * (double)nnz));
     TRY(ki_counts_take(&counts, &arena, R, NULL));
     if (!ki_option_stands(o, &ki_algorithm_sfa, "l2"))
         o->l2 = ki_factor_penalty(&counts, nnz, s->spread.deviation);
