@@ -115,8 +115,8 @@ typedef enum kiln_loss_kind {
     KILN_LOSS_SQUARED_EPSILON = 5, /* max(0, |eta - y| - parameter)^2 / 2 */
     /* Minus the log-likelihood of family and link, up to terms without eta: (mu - y)^2 / 2; mu - y log mu
      * (Poisson); y/mu + log mu (gamma); y/(2 mu^2) - 1/mu (inverse Gaussian); -y log mu - (1-y) log(1-mu)
-     * (binomial); mu^(2-p)/(2-p) - y mu^(1-p)/(1-p) (Tweedie); (y + 1/a) log(1 + a mu) - y log mu (negative
-     * binomial); log Gamma(P mu) + log Gamma(P (1-mu)) - log Gamma(P) - P mu log y - P (1-mu) log(1-y)
+     * (binomial); mu^(2-p)/(2-p) - y mu^(1-p)/(1-p) (Tweedie); (y + 1/a) log(1 + a mu) - y log(a mu)
+     * (negative binomial); log Gamma(P mu) + log Gamma(P (1-mu)) - log Gamma(P) - P mu log y - P (1-mu) log(1-y)
      * (beta) */
     KILN_LOSS_GLM = 6
 } kiln_loss_kind;
@@ -226,10 +226,10 @@ KILN_API kiln_status kiln_loss_mean(kiln_matrix *M, const kiln_loss *loss, const
  * 3, with s the weight:
  *   s d(y, mu), the deviance's part: twice what the row's log-likelihood lacks to its largest value, that at
  *   mu = y (beta: at the mu with psi(P mu) - psi(P (1 - mu)) = logit y); s (y - mu)^2 / V(mu), Pearson's;
- *   what minus the row's log-likelihood has beyond its loss: terms in y and s alone, for dispersion 1.
- *   Gaussian -log(s)/2, Poisson s log y!, gamma s log y, inverse Gaussian 3/2 s log y, binomial minus the log
- *   of s over s y, negative binomial -s log(Gamma(y + 1/alpha) alpha^y / (y! Gamma(1/alpha))), Tweedie NaN
- *   (no closed form), beta s log(y (1 - y)).
+ *   minus that largest log-likelihood, which is of y and s alone, for dispersion 1: minus the row's
+ *   log-likelihood is half its deviance and this. Of Poisson, binomial, negative binomial and beta rows; for
+ *   those with a dispersion without constants, Gaussian -log(s)/2, gamma s log y, inverse Gaussian
+ *   3/2 s log y; Tweedie NaN (no closed form).
  * Rows of weight 0 give zeros. The loss's offset is not read. Errors: as mmchain; ERR_ARGUMENT for other
  * losses. */
 KILN_API kiln_status kiln_loss_deviance(kiln_matrix *D, const kiln_loss *loss, const kiln_matrix *Eta);

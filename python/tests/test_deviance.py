@@ -87,3 +87,64 @@ def test_scores_of_any_mean(tmp_path, tool, family, parameter):
     if np.isfinite(float(left)):
         assert metrics["deviance"] == pytest.approx(float(left), rel=1e-11)
         assert metrics["d2"] == pytest.approx(want, rel=1e-11)
+
+
+def minus_log_likelihood(family, parameter, y, eta):
+    y, mu = mp.mpf(float(y)), mp.exp(mp.mpf(float(eta)))
+    if family == "poisson":
+        return mu - y * mp.log(mu) + mp.loggamma(y + 1)
+    a, shape = mp.mpf(parameter), 1 / mp.mpf(parameter)
+    return (mp.loggamma(shape) + mp.loggamma(y + 1) - mp.loggamma(y + shape) + (y + shape) * mp.log1p(a * mu) -
+            y * mp.log(a * mu))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("family,parameter", [("poisson", 0.0), ("negative-binomial", 1.0),
+                                              ("negative-binomial", 1e-6), ("negative-binomial", 30.0)])
+def test_log_likelihood_of_large_counts(family, parameter, dtype):
+    """Half the deviance and the largest log-likelihood, each without terms of the size of y."""
+    model = kiln.GeneralizedLinearRegressor(family, link="log",
+                                            parameter=parameter).fit(np.zeros((3, 1)), np.array([1.0, 2, 3]))
+    y = np.array([1, 30, 1e3, 1e6, 1e8, 1e10, 1e12]).repeat(6).astype(dtype)
+    eta = (np.log(y.astype(float)) + np.tile([0, 1e-4, -1e-3, 0.1, -0.4, 2], 7)).astype(dtype)
+    where = device("cpu")
+    of = matrix(as_columns(y, dtype), where)
+    parts = Matrix.empty(where, (len(y), 3), dtype)
+    where.call(lib.kiln_loss_deviance, parts.pointer, model._loss(y=of.pointer),
+               matrix(as_columns(eta, dtype), where).pointer)
+    eps = np.finfo(dtype).eps
+    with mp.workdps(60):
+        for value, at, (deviance, _, least) in zip(y, eta, parts.numpy().astype(float)):
+            want = minus_log_likelihood(family, parameter, value, at)
+            mu, off = np.exp(float(at)), 16 * eps * (1 + abs(float(at)))  # the mean's relative error
+            information = mu / (1 + parameter * mu)
+            slope = abs(mu - value) / (1 + parameter * mu)
+            allowed = slope * off + information * off**2 + 64 * eps * (abs(deviance) + 32)
+            assert abs(deviance / 2 + least - want) <= allowed, (value, at, deviance / 2 + least, float(want))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("family,parameter", [("poisson", 0.0), ("negative-binomial", 1.0),
+                                              ("negative-binomial", 30.0)])
+def test_fits_of_large_counts(tmp_path, tool, family, parameter, dtype):
+    """Newton's step at the coefficients is small, and Akaike's criterion that of the means."""
+    dice = np.random.default_rng(0)
+    X = dice.normal(size=(100, 3)).astype(dtype)
+    ones = np.column_stack([X.astype(float), np.ones(len(X))])
+    for scale in (1e6, 1e8, 1e10):
+        mean = scale * np.exp(X @ [0.3, -0.2, 0.5])
+        y = (dice.negative_binomial(1 / parameter, 1 / (1 + parameter * mean)) if parameter
+             else dice.poisson(mean)).astype(dtype)
+        model = kiln.GeneralizedLinearRegressor(family, alpha=0, parameter=parameter).fit(X, y)
+        assert model.report_.converged, (scale, model.report_)
+        eta = ones @ np.append(model.coef_, model.intercept_).astype(float)
+        mu, eps = np.exp(eta), np.finfo(dtype).eps
+        slope = (mu - y) / (1 + parameter * mu)
+        curvature = mu * (1 + parameter * y) / (1 + parameter * mu) ** 2
+        gradient, H = ones.T @ slope, (ones * curvature[:, None]).T @ ones
+        assert np.sqrt(gradient @ np.linalg.solve(H, gradient) / np.trace(H)) <= 1e-4, scale
+        with mp.workdps(60):
+            want = 2 * sum(minus_log_likelihood(family, parameter, *row) for row in zip(y, eta)) + 8
+        off = 32 * eps * (1 + np.abs(eta).max())  # of a mean
+        allowed = 2 * off * np.abs(slope).sum() + off**2 * curvature.sum() + 256 * eps * len(X) * 32
+        assert abs(model.report_.figures["aic"] - want) <= allowed, (scale, model.report_, float(want))

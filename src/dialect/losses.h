@@ -209,7 +209,7 @@ SCALAR_FN real FN(positive_row)(int family, int log_own, real parameter, real y,
         *g = (share - y * FN(sigmoid)(-x)) * r.a;
         *h = share * r.a * r.a;
         if (log_own) *h = share * FN(sigmoid)(-x) * ((real)1 + parameter * y);
-        return (y + (real)1 / parameter) * FN(softplus)(x) - FN(product)(y, r.log_mu);
+        return FN(softplus)(x) / parameter + FN(product)(y, FN(softplus)(-x));
     default: *g = *h = (real)NAN; return (real)NAN;
     }
 }
@@ -258,9 +258,9 @@ SCALAR_FN real FN(beta_row)(real precision, real y, struct FN(response) r, real 
     return (real)FN(beta_loss)(p, y, r.mu, r.rest, r.log_mu, r.log_rest);
 }
 
-/* Returns what it lacks to the best mean of y, by Newton's method for its logit t: psi(a) - psi(b) = logit y
- * rises with t by at least 1, and near t by no more than a step for each power of e that the start is off. */
-SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response) r) {
+/* The loss at the best mean of y, by Newton's method for its logit t: psi(a) - psi(b) = logit y rises with t
+ * by at least 1, and near t by no more than a step for each power of e that the start is off. */
+SCALAR_FN wide FN(beta_least)(real precision, real y) {
     const wide p = precision, won = log((wide)y), lost = log1p(-(wide)y);
     wide t = log(p * y + 1 / (1 - won)) - log(p * (1 - (wide)y) + 1 / (1 - lost)), e, l, a, b, step = 1;
     for (int i = 0; i < 100 && (step > (wide)1e-9 || step < (wide)-1e-9); i++) {
@@ -273,10 +273,8 @@ SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response
     }
     e = exp(t > 0 ? -t : t);
     l = log1p(e);
-    const wide best = FN(beta_loss)(p, y, (t > 0 ? 1 : e) / (1 + e), (t > 0 ? e : 1) / (1 + e),
-                                    t > 0 ? -l : t - l, t > 0 ? -t - l : -l);
-    const wide lacks = FN(beta_loss)(p, y, r.mu, r.rest, r.log_mu, r.log_rest) - best;
-    return lacks < 0 ? (real)0 : (real)lacks; /* NaN stays NaN */
+    return FN(beta_loss)(p, y, (t > 0 ? 1 : e) / (1 + e), (t > 0 ? e : 1) / (1 + e), t > 0 ? -l : t - l,
+                         t > 0 ? -t - l : -l);
 }
 
 /* V' mu' / V, the derivative of log V in eta; of beta's score, which is no multiple of mu - y, 0. */
@@ -393,7 +391,8 @@ SCALAR_FN real FN(excess)(real t, real x) {
  *   inverse Gaussian (y / mu - 1)^2 / (2 y),
  *   Tweedie y^(2-p) (expm1((2-p) v) / (2-p) + expm1((1-p) v) / (p-1)), of y = 0 mu^(2-p) / (2-p),
  *   negative binomial y (s(-x) - s(-z)) + (s(x) - s(z)) / alpha, s the softplus, x = log(alpha mu),
- *   z = log(alpha y):
+ *   z = log(alpha y), for y near mu y log1p(a) + log1p(b) / alpha, a = (y - mu) / (mu (1 + alpha y)),
+ *   b = alpha (mu - y) / (1 + alpha y), whose linear terms add up to (y - mu) a:
  *
  * all of log mu, so that they have the value of the real formula wherever the type has room for that. */
 SCALAR_FN real FN(rounded_half_deviance)(int family, real parameter, real y, struct FN(response) r) {
@@ -420,14 +419,17 @@ SCALAR_FN real FN(rounded_half_deviance)(int family, real parameter, real y, str
                       : (real)exp(x) * ((real)1 / ((real)2 - p) + (real)exp(delta) / (p - (real)1));
         return t - z / ((p - (real)1) * ((real)2 - p));
     case FAMILY_NEGATIVE_BINOMIAL:
-        t = (y - mu) / ((real)1 + p * mu); /* log((1 + p y) / (1 + p mu)) = log1p(p t) */
-        if (y > 0 && (mu - y) / y > (real)-0.5 && (mu - y) / y < (real)0.5)
-            return -y * (real)log1p((mu - y) / y) - (y + (real)1 / p) * (real)log1p(p * t);
+        if (y > 0 && (mu - y) / y > (real)-0.5 && (mu - y) / y < (real)0.5) {
+            x = (y - mu) / mu / ((real)1 + p * y);
+            z = p * ((mu - y) / ((real)1 + p * y));
+            return (y - mu) * x - y * (x - (real)log1p(x)) - (z - (real)log1p(z)) / p;
+        }
         x = r.log_mu + (real)log(p);
         if (y == 0) return FN(softplus)(x) / p;
         z = (real)log(y) + (real)log(p);
         return y * (FN(softplus)(-x) - FN(softplus)(-z)) + (FN(softplus)(x) - FN(softplus)(z)) / p;
-    case FAMILY_BETA: return FN(beta_half_deviance)(p, y, r);
+    case FAMILY_BETA:
+        return (real)(FN(beta_loss)(p, y, mu, r.rest, r.log_mu, r.log_rest) - FN(beta_least)(p, y));
     default: return (real)NAN;
     }
 }
@@ -465,21 +467,33 @@ SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(respons
     return alpha > 0 ? t * t / ((real)1 / r.mu + alpha) : t * t * (real)exp(((real)2 - k) * r.log_mu);
 }
 
-/* Minus the log-likelihood less s times the loss, at dispersion 1: kiln_loss_deviance's third column. */
-SCALAR_FN real FN(loss_constant)(int family, real parameter, real y, real s) {
-    const real one = (real)1, shape = one / parameter;
+/* Minus a row's largest log-likelihood, at dispersion 1 and but for constants: kiln_loss_deviance's third
+ * column. With log Gamma(x) = (x - 1/2) log x - x + log(2 pi) / 2 + rest(x) nothing of the size of y is left:
+ *
+ *   Poisson s peak(y), peak(x) = log(2 pi x) / 2 + rest(x),
+ *   binomial peak(s y) + peak(s - s y) - peak(s), 0 at the ends of y,
+ *   negative binomial s (peak(y) + rest(1/alpha) - rest(y + 1/alpha) + log(1 + alpha y) / 2). */
+SCALAR_FN wide FN(peak)(wide x) {
+    const wide half_log_2pi = (wide)9189385332046727 / (wide)10000000000000000, log_x = log(x);
+    return half_log_2pi + log_x / 2 + FN(stirling_rest)(x, log_x);
+}
+
+SCALAR_FN real FN(least_row)(int family, real parameter, real y, real s) {
+    const wide shape = (wide)1 / parameter, all = (wide)y + shape;
     switch (family) {
     case FAMILY_GAUSSIAN: return (real)-0.5 * (real)log(s);
-    case FAMILY_POISSON: return s * (real)LOG_GAMMA(y + one);
+    case FAMILY_POISSON: return y == 0 ? (real)0 : s * (real)FN(peak)(y);
     case FAMILY_GAMMA: return s * (real)log(y);
     case FAMILY_INVERSE_GAUSSIAN: return (real)1.5 * s * (real)log(y);
     case FAMILY_BINOMIAL:
-        return (real)LOG_GAMMA(s * y + one) + (real)LOG_GAMMA(s - s * y + one) - (real)LOG_GAMMA(s + one);
+        if (y == 0 || y == 1) return (real)0;
+        return (real)(FN(peak)((wide)s * y) + FN(peak)((wide)s * (1 - (wide)y)) - FN(peak)(s));
     case FAMILY_TWEEDIE: return (real)NAN; /* no closed form */
     case FAMILY_NEGATIVE_BINOMIAL:
-        return -s * ((real)LOG_GAMMA(y + shape) - (real)LOG_GAMMA(shape) - (real)LOG_GAMMA(y + one) +
-                     y * (real)log(parameter));
-    case FAMILY_BETA: return s * ((real)log(y) + (real)log1p(-y));
+        if (y == 0) return (real)0;
+        return s * (real)(FN(peak)(y) + FN(stirling_rest)(shape, log(shape)) -
+                          FN(stirling_rest)(all, log(all)) + log1p((wide)parameter * y) / 2);
+    case FAMILY_BETA: return s * ((real)FN(beta_least)(parameter, y) + (real)log(y) + (real)log1p(-y));
     default: return (real)NAN;
     }
 }
@@ -492,7 +506,7 @@ SCALAR_FN void FN(deviance_row)(int family, int link, real parameter, real power
     struct FN(response) r = FN(response_at)(link, power, eta, family == FAMILY_BINOMIAL);
     d[0] = (real)2 * s * FN(half_deviance)(family, parameter, y, r);
     d[1] = s * FN(pearson)(family, parameter, y, r);
-    d[2] = FN(loss_constant)(family, parameter, y, s);
+    d[2] = FN(least_row)(family, parameter, y, s);
 }
 
 /* The mean response at eta, of all kinds but softmax; NaN where eta is out of the link's range. */

@@ -10,7 +10,6 @@
 #else
 #define SCALAR_FN DEVICE_FN
 #endif
-#define LOG_GAMMA lgamma
 #else
 #include <math.h>
 #include <stdint.h>
@@ -18,15 +17,6 @@
 typedef uint32_t uint32;
 typedef uint64_t uint64;
 typedef double wide; /* as in types.h */
-
-/* C's lgamma also writes the global signgam, which threads would race for. The declaration is here as strict
- * C hides it. */
-double lgamma_r(double x, int *sign);
-SCALAR_FN double log_gamma(double x) {
-    int sign;
-    return lgamma_r(x, &sign);
-}
-#define LOG_GAMMA log_gamma
 #endif
 
 /* Philox4x32-10: ten rounds of multiply-and-swap on the counter, the key growing by the golden ratio and

@@ -64,8 +64,8 @@ def negative_binomial_loss(alpha):
 
     def loss(y, eta):
         share, rest = logistic(eta + np.log(a))  # alpha mu / (1 + alpha mu), which no mean overflows
-        softplus = np.logaddexp(L(0), eta + np.log(a))
-        return (y + 1 / a) * softplus - y * eta, share / a - y * rest, share / a
+        up, down = np.logaddexp(L(0), eta + np.log(a)), np.logaddexp(L(0), -eta - np.log(a))
+        return up / a + y * down, share / a - y * rest, share / a
 
     return loss
 

@@ -119,7 +119,7 @@ static struct terms minus_log_likelihood(const struct host_loss *l, long double 
     case KILN_BINOMIAL: one = -x_log(y, mu), two = -x_log(1 - y, m.rest); break;
     case KILN_BETA: return beta_loss(l, y, m);
     case KILN_TWEEDIE: one = powl(mu, 2 - a) / (2 - a), two = -y * powl(mu, 1 - a) / (1 - a); break;
-    default: one = (y + 1 / a) * log1pl(a * mu), two = -x_log(y, mu); break;
+    default: one = (y + 1 / a) * log1pl(a * mu), two = -x_log(y, a * mu); break;
     }
     return terms(one + two, fabsl(one) + fabsl(two));
 }
@@ -405,35 +405,43 @@ void reference_loss_mean(struct expected *M, const struct host_loss *loss, const
 
 /* ------------------------------------------------------------------------------------- deviance */
 
-/* Minus the log-likelihood's terms beyond s * loss. */
-static struct terms constant(const struct host_loss *l, long double y, long double s) {
-    const long double a = l->parameter;
-    switch ((kiln_family)l->family) {
-    case KILN_GAUSSIAN: return terms(-logl(s) / 2, logl(s));
-    case KILN_POISSON: return terms(s * lgammal(y + 1), s * lgammal(y + 1));
-    case KILN_GAMMA: return terms(s * logl(y), s * logl(y));
-    case KILN_INVERSE_GAUSSIAN: return terms(1.5L * s * logl(y), s * logl(y));
-    case KILN_BINOMIAL: {
-        const long double all = lgammal(s + 1), part = lgammal(s * y + 1), rest = lgammal(s * (1 - y) + 1);
-        return terms(part + rest - all, fabsl(part) + fabsl(rest) + fabsl(all) + 1);
-    }
-    case KILN_BETA: return terms(s * (logl(y) + log1pl(-y)), s * (fabsl(logl(y)) + fabsl(log1pl(-y))));
-    case KILN_TWEEDIE: return terms(NAN, 0);
-    default: {
-        const long double t = lgammal(y + 1 / a), z = lgammal(1 / a), n = lgammal(y + 1);
-        return terms(-s * (t - z - n + y * logl(a)),
-                     s * (fabsl(t) + fabsl(z) + fabsl(n) + fabsl(y * logl(a))));
-    }
-    }
-}
-
 /* The saturated log-likelihood is the one at mu = y. */
-static struct terms deviance(const struct host_loss *l, long double y, struct mean m) {
+static struct terms least_loss(const struct host_loss *l, long double y) {
+    if (l->family == KILN_TWEEDIE && y == 0) return terms(0, 0);
     const struct mean saturated =
         l->family == KILN_BETA ? beta_best(l, y) : (struct mean){.mu = y, .rest = 1 - y};
-    const struct terms at = minus_log_likelihood(l, y, m);
-    struct terms best = minus_log_likelihood(l, y, saturated);
-    if (l->family == KILN_TWEEDIE && y == 0) best = terms(0, 0);
+    return minus_log_likelihood(l, y, saturated);
+}
+
+/* Minus that log-likelihood: s * its loss, and the terms beyond it. */
+static struct terms least(const struct host_loss *l, long double y, long double s) {
+    const long double a = l->parameter;
+    const struct terms best = least_loss(l, y);
+    long double constant, size;
+    switch ((kiln_family)l->family) {
+    case KILN_GAUSSIAN: return terms(-logl(s) / 2, logl(s));
+    case KILN_GAMMA: return terms(s * logl(y), s * logl(y));
+    case KILN_INVERSE_GAUSSIAN: return terms(1.5L * s * logl(y), s * logl(y));
+    case KILN_TWEEDIE: return terms(NAN, 0);
+    case KILN_POISSON: constant = size = s * lgammal(y + 1); break;
+    case KILN_BINOMIAL: {
+        const long double all = lgammal(s + 1), part = lgammal(s * y + 1), rest = lgammal(s * (1 - y) + 1);
+        constant = part + rest - all, size = fabsl(part) + fabsl(rest) + fabsl(all) + 1;
+        break;
+    }
+    case KILN_BETA:
+        constant = s * (logl(y) + log1pl(-y)), size = s * (fabsl(logl(y)) + fabsl(log1pl(-y)));
+        break;
+    default: {
+        const long double t = lgammal(y + 1 / a), z = lgammal(1 / a), n = lgammal(y + 1);
+        constant = -s * (t - z - n), size = s * (fabsl(t) + fabsl(z) + fabsl(n));
+    }
+    }
+    return terms(s * best.f + constant, s * best.size + size);
+}
+
+static struct terms deviance(const struct host_loss *l, long double y, struct mean m) {
+    const struct terms at = minus_log_likelihood(l, y, m), best = least_loss(l, y);
     return terms(2 * (at.f - best.f), 2 * (at.size + best.size));
 }
 
@@ -443,7 +451,7 @@ void reference_loss_deviance(struct expected *D, const struct host_loss *loss,
     for (int64_t i = 0; i < Eta->rows; i++) {
         const long double y = host_get(loss->y, i), s = loss->weights ? host_get(loss->weights, i) : 1;
         const struct mean m = mean_at(loss->link, loss->power, host_get(Eta, i));
-        const struct terms d = deviance(loss, y, m), c = constant(loss, y, s);
+        const struct terms d = deviance(loss, y, m), c = least(loss, y, s);
         const long double apart = (fabsl(y) + fabsl(m.mu)) * (fabsl(y) + fabsl(m.mu)) / variance(loss, m);
         const struct terms column[] = {terms(s * d.f, s * d.size),
                                        terms(s * (y - m.mu) * (y - m.mu) / variance(loss, m), s * apart), c};

@@ -174,7 +174,7 @@ static void add(kiln_inference *made, const char *name, double value) {
 }
 
 struct sums {
-    double deviance, pearson, constant, weight, rows;
+    double deviance, pearson, least, weight, rows;
 };
 
 static struct sums add_up(const struct ki_inference_rows *rows) {
@@ -182,7 +182,7 @@ static struct sums add_up(const struct ki_inference_rows *rows) {
     for (int64_t i = 0; i < rows->m; i++) {
         sums.deviance += rows->D[3 * i];
         sums.pearson += rows->D[3 * i + 1];
-        sums.constant += rows->D[3 * i + 2];
+        sums.least += rows->D[3 * i + 2];
         sums.weight += rows->weights[i];
         sums.rows += rows->weights[i] > 0;
     }
@@ -197,9 +197,8 @@ static void add_likelihood(kiln_inference *made, const struct ki_inference_rows 
     const bool largest = loss->family == KILN_GAUSSIAN && loss->link == KILN_LINK_IDENTITY;
     const double likelihood = ki_log_likelihood(rows, loss, sums->deviance,
                                                 largest ? sums->deviance / sums->rows : made->dispersion);
-    const struct ki_likelihood at = {.loss = rows->loss,
-                                     .deviance = sums->deviance,
-                                     .constant = sums->constant,
+    const struct ki_likelihood at = {.deviance = sums->deviance,
+                                     .least = sums->least,
                                      .weight = sums->weight,
                                      .rows = sums->rows,
                                      .parameters = p};

@@ -33,7 +33,6 @@ struct ki_inference_rows {
     int64_t m;
     double *y, *mean, *weights, *curvature; /* expected; of weights all are there */
     double *D;                              /* m x 3, kiln_loss_deviance's columns */
-    double loss;                            /* the sum of the rows' */
     kiln_matrix *C;                         /* curvature, on the device */
 };
 

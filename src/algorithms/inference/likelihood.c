@@ -1,7 +1,8 @@
 /* Log-likelihoods with all their constants, phi the dispersion, d the deviance:
  *   Gaussian, gamma, inverse Gaussian  -d / (2 phi) and the rows' peaks (families.h)
  *   Tweedie                            tweedie.h's densities at phi / s
- * and, at phi = 1, minus the loss and kiln_loss_deviance's third column for those without a dispersion. */
+ * and, at phi = 1, minus half the deviance and kiln_loss_deviance's third column for those without a
+ * dispersion. */
 #include "algorithms/inference/inference.h"
 #include "algorithms/inference/tweedie.h"
 
@@ -27,7 +28,7 @@ double ki_log_likelihood(const struct ki_inference_rows *rows, const kiln_loss *
     if (loss->family == KILN_TWEEDIE) return tweedie_sum(rows, loss, dispersion, false);
     if (family->shown.fixed_dispersion) {
         for (int64_t i = 0; i < rows->m; i++) sum -= rows->D[3 * i + 2];
-        return sum - rows->loss;
+        return sum - deviance / 2;
     }
     if (!family->peak) return NAN;
     for (int64_t i = 0; i < rows->m; i++)

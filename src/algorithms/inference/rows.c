@@ -80,7 +80,7 @@ kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_
     kiln_status status;
     const int64_t m = rows->m = kiln_matrix_rows(X);
     const double one = 1;
-    double constant = 0;
+    double constant = 0, value;
     struct ki_arena own = {0};
     kiln_loss of_eta = *loss;
     kiln_matrix *Eta = ki_arena_rows(&own, X, 1), *M = ki_arena_rows(&own, X, 1),
@@ -99,7 +99,7 @@ kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_
     TRY(kiln_loss_deviance(D, loss, Eta));
     TRY(kiln_loss_mean(M, loss, Eta));
     of_eta.offset = NULL; /* eta itself is the only column here, of coefficient 1 */
-    TRY(ki_loss_expected(&rows->loss, g, rows->C, &of_eta, Eta, unit, NULL));
+    TRY(ki_loss_expected(&value, g, rows->C, &of_eta, Eta, unit, NULL));
     TRY(ki_vector_get(rows->y, loss->y));
     TRY(ki_vector_get(rows->mean, M));
     TRY(ki_vector_get(rows->curvature, rows->C));

@@ -80,7 +80,7 @@ done:
 }
 
 struct sums {
-    double deviance, pearson, constant, bend;
+    double deviance, pearson, least, bend;
 };
 
 /* The sums of kiln_loss_deviance's columns at X w + b + offset; w NULL counts as zeros. */
@@ -128,9 +128,8 @@ static kiln_status glm_judge(struct figures *figures, struct ki_glm *glm, double
     figures->dispersion = family->shown.fixed_dispersion ? 1
                           : glm->rows > parameters       ? sums.pearson / (glm->rows - parameters)
                                                          : (double)NAN;
-    const struct ki_likelihood at = {.loss = glm->newton.loss,
-                                     .deviance = sums.deviance,
-                                     .constant = sums.constant,
+    const struct ki_likelihood at = {.deviance = sums.deviance,
+                                     .least = sums.least,
                                      .weight = glm->weight,
                                      .rows = glm->rows,
                                      .parameters = parameters};

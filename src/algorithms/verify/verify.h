@@ -74,7 +74,8 @@ struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, con
 long double ki_verify_variance(const kiln_loss *loss, const struct ki_response *at);
 void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                      const struct ki_response *at);
-/* Minus twice the row's log-likelihood, of families without a dispersion, and the size of its terms. */
+/* Minus twice the row's log-likelihood, of families without a dispersion, and the size of what it has beside
+ * the deviance, the terms of kiln_loss_deviance's third column. */
 struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, double weight,
                                              const struct ki_response *at);
 /* A row's deviance at a mean, and the terms whose difference it is: by the formula for y near mu, or by

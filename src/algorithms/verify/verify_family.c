@@ -99,7 +99,7 @@ struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, con
     case KILN_TWEEDIE:
         /* an infinite power of a mean near 0 counts for nothing where y is 0 */
         return sum_of(powl(mu, 2 - p) / (2 - p), y == 0 ? 0 : y * powl(mu, 1 - p) / (p - 1));
-    case KILN_NEGATIVE_BINOMIAL: return sum_of((y + 1 / p) * log1pl(p * mu), -won);
+    case KILN_NEGATIVE_BINOMIAL: return sum_of(log1pl(p * mu) / p, y == 0 ? 0 : y * log1pl(1 / (p * mu)));
     case KILN_BETA: return beta_loss(p, y, mu, at->nu);
     case KILN_GAUSSIAN: {
         struct ki_verify_value sum = sum_of((mu - y) * (mu - y) / 2, 0);
@@ -251,9 +251,7 @@ long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struc
                                         : powl(y, 1 - p) + powl(mu, 1 - p))) /
                         fabsl(p - 1));
     case KILN_NEGATIVE_BINOMIAL:
-        if (near)
-            return 2 * (y * fabsl(log1pl((mu - y) / y)) +
-                        (y + 1 / p) * fabsl(log1pl(p * (y - mu) / (1 + p * mu))));
+        if (near) return 4 * apart * (1 + y / mu) / (1 + p * y);
         return 2 * (y * (2 + logs + 2 * fabsl(logl(p))) + (log1pl(p * mu) + log1pl(p * y)) / p);
     case KILN_BETA: return 2 * (beta_loss(p, y, mu, at->nu).size + best.size);
     default: return ki_verify_deviance(loss, y, at, best);
@@ -264,24 +262,24 @@ struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, do
                                              const struct ki_response *at) {
     const long double mu = at->mu, p = loss->parameter, s = weight;
     const long double lost = s * (1 - y), won = s * y, likely = y == 0 ? 0 : y * at->log_mu;
-    long double all[5] = {0};
+    const long double logs = y == 0 ? 0 : fabsl(logl(y));
+    long double all[5] = {0}, size = 0;
     int sign;
-    struct ki_verify_value sum = {0};
-    long double gammas = 0; /* a log Gamma is off by units of 1 at least, near its zeros at 1 and 2 too */
     switch (loss->family) {
     case KILN_POISSON:
-        all[0] = s * mu, all[1] = -s * likely, all[2] = s * lgammal_r(y + 1, &sign), gammas = s;
+        all[0] = s * mu, all[1] = -s * likely, all[2] = s * lgammal_r(y + 1, &sign);
+        size = s * (2 + logs);
         break;
     case KILN_BINOMIAL:
-        gammas = 3;
         all[0] = -s * likely, all[1] = lost == 0 ? 0 : -lost * at->log_nu, all[2] = -lgammal_r(s + 1, &sign);
         all[3] = lgammal_r(won + 1, &sign), all[4] = lgammal_r(lost + 1, &sign);
+        size = won == 0 || lost == 0 ? 0 : 6 + fabsl(logl(s)) + fabsl(logl(won)) + fabsl(logl(lost));
         break;
     case KILN_NEGATIVE_BINOMIAL:
-        gammas = 3 * s;
         all[0] = -s * lgammal_r(y + 1 / p, &sign), all[1] = s * lgammal_r(1 / p, &sign);
         all[2] = s * lgammal_r(y + 1, &sign), all[3] = y == 0 ? 0 : -s * (likely + y * logl(p));
         all[4] = s * (y + 1 / p) * log1pl(p * mu);
+        size = y == 0 ? 0 : s * (6 + logs + 2 * fabsl(logl(p)) + fabsl(logl(y + 1 / p)));
         break;
     case KILN_BETA: {
         const struct ki_verify_value own = beta_loss(p, y, mu, at->nu);
@@ -290,10 +288,5 @@ struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, do
     }
     default: all[0] = NAN;
     }
-    for (int e = 0; e < 5; e++) {
-        sum.value += 2 * all[e];
-        sum.size += 2 * fabsl(all[e]);
-    }
-    sum.size += 2 * gammas;
-    return sum;
+    return (struct ki_verify_value){2 * (all[0] + all[1] + all[2] + all[3] + all[4]), 2 * size};
 }

@@ -23,23 +23,22 @@ static double gamma_constant(double k) {
 }
 
 static double gaussian_akaike(const struct ki_likelihood *at) {
-    return at->rows * (log(2 * pi * at->deviance / at->rows) + 1) + 2 * at->constant +
-           2 * (at->parameters + 1);
+    return at->rows * (log(2 * pi * at->deviance / at->rows) + 1) + 2 * at->least + 2 * (at->parameters + 1);
 }
 
 static double gamma_akaike(const struct ki_likelihood *at) {
     const double spread = at->deviance / at->weight;
-    return at->weight * (1 - 2 * gamma_constant(1 / spread)) + 2 * at->constant + 2 * (at->parameters + 1);
+    return at->weight * (1 - 2 * gamma_constant(1 / spread)) + 2 * at->least + 2 * (at->parameters + 1);
 }
 
 static double inverse_gaussian_akaike(const struct ki_likelihood *at) {
     const double spread = at->deviance / at->weight;
-    return at->weight * (log(2 * pi * spread) + 1) + 2 * at->constant + 2 * (at->parameters + 1);
+    return at->weight * (log(2 * pi * spread) + 1) + 2 * at->least + 2 * (at->parameters + 1);
 }
 
 /* Without a dispersion. */
 static double plain_akaike(const struct ki_likelihood *at) {
-    return 2 * (at->loss + at->constant) + 2 * at->parameters;
+    return at->deviance + 2 * (at->least + at->parameters);
 }
 
 /* ---------------------------------------------------------------------------- log-densities at their peak */

@@ -10,10 +10,9 @@
 
 /* Sums over the rows of a fit. */
 struct ki_likelihood {
-    double loss;               /* of the weighted losses */
-    double deviance, constant; /* of the first and the third column of kiln_loss_deviance */
-    double weight, rows;       /* of the weights; how many of them are not 0 */
-    double parameters;         /* of the model, without a dispersion */
+    double deviance, least; /* of the first and the third column of kiln_loss_deviance */
+    double weight, rows;    /* of the weights; how many of them are not 0 */
+    double parameters;      /* of the model, without a dispersion */
 };
 
 struct ki_family {

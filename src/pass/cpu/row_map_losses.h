@@ -65,8 +65,8 @@ static void FN(tweedie_losses)(const struct FN(losses) * rows, real p) {
     }
 }
 
-/* (y + 1/alpha) log(1 + e^x) - y eta, x = eta + log alpha, from e = e^-|x|; alpha mu / (1 + alpha mu) = e^x
- * / (1 + e^x). */
+/* log(1 + e^x) / alpha + y log(1 + e^-x), x = eta + log alpha, from e = e^-|x|; alpha mu / (1 + alpha mu) =
+ * e^x / (1 + e^x). */
 static void FN(negative_binomial_losses)(const struct FN(losses) * rows, real alpha) {
     const real moved = (real)log(alpha);
     for (int64_t i = 0; i < rows->count; i += LANES) {
@@ -77,8 +77,9 @@ static void FN(negative_binomial_losses)(const struct FN(losses) * rows, real al
         const FN(vreal) near = (real)1 / ((real)1 + e), tail = e * near;
         const FN(vreal) share = FN(select)(negative, tail, near) / alpha,
                         rest = FN(select)(negative, near, tail);
-        const FN(vreal) softplus = FN(vlog1p)(e) + FN(masked)(x, ~negative);
-        FN(store)(rows->value + i, (y + (real)1 / alpha) * softplus - y * eta);
+        const FN(vreal) log1p = FN(vlog1p)(e), up = log1p + FN(masked)(x, ~negative),
+                        down = log1p - FN(masked)(x, negative);
+        FN(store)(rows->value + i, up / alpha + y * down);
         FN(store)(rows->eta + i, share - y * rest);
         FN(store)(rows->curve + i, share * rest * ((real)1 + alpha * y));
     }
