@@ -103,7 +103,7 @@ static void softmax(struct bench *b) {
     expect_softmax(b, b->p->more, at, whole);
 }
 
-/* A Poisson model at eta = v: its means, and each row's deviance, Pearson's part and largest log-likelihood. */
+/* A Poisson model at eta = v: its means, and each row's deviance, Pearson's part and largest likelihood. */
 static void means(struct bench *b) {
     double counts[ROWS];
     for (int i = 0; i < ROWS; i++) counts[i] = i % 4;

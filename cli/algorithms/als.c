@@ -101,7 +101,9 @@ static kiln_status again(kiln_report *report, const struct claimed_factors *clai
     double mean;
     kiln_als_options options;
     const kiln_status status = take_settings(&options, &mean, claimed);
-    options.solver = (kiln_factor_solver)verify_choice(given, "als", "solver");
+    const kiln_factor_solver solver = (kiln_factor_solver)verify_choice(given, "als", "solver");
+    if (solver != KILN_FACTOR_CG)
+        options.solver = solver; /* the default, for which the type may have no room */
     options.steps = json_integer_value(json_object_get(given, "steps"));
     options.warm_start = 1;
     options.max_iterations = 1;

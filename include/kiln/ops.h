@@ -116,8 +116,8 @@ typedef enum kiln_loss_kind {
     /* Minus the log-likelihood of family and link, up to terms without eta: (mu - y)^2 / 2; mu - y log mu
      * (Poisson); y/mu + log mu (gamma); y/(2 mu^2) - 1/mu (inverse Gaussian); -y log mu - (1-y) log(1-mu)
      * (binomial); mu^(2-p)/(2-p) - y mu^(1-p)/(1-p) (Tweedie); (y + 1/a) log(1 + a mu) - y log(a mu)
-     * (negative binomial); log Gamma(P mu) + log Gamma(P (1-mu)) - log Gamma(P) - P mu log y - P (1-mu) log(1-y)
-     * (beta) */
+     * (negative binomial); log Gamma(P mu) + log Gamma(P (1-mu)) - log Gamma(P) - P mu log y - P (1-mu)
+     * log(1-y) (beta) */
     KILN_LOSS_GLM = 6
 } kiln_loss_kind;
 

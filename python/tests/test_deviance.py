@@ -94,8 +94,8 @@ def minus_log_likelihood(family, parameter, y, eta):
     if family == "poisson":
         return mu - y * mp.log(mu) + mp.loggamma(y + 1)
     a, shape = mp.mpf(parameter), 1 / mp.mpf(parameter)
-    return (mp.loggamma(shape) + mp.loggamma(y + 1) - mp.loggamma(y + shape) + (y + shape) * mp.log1p(a * mu) -
-            y * mp.log(a * mu))
+    return (mp.loggamma(shape) + mp.loggamma(y + 1) - mp.loggamma(y + shape) + (y + shape) * mp.log1p(a * mu)
+            - y * mp.log(a * mu))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

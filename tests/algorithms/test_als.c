@@ -592,7 +592,7 @@ static void any_unit(void **state) {
     }
 }
 
-/* Of ratings of this unit, by this solver, in a table of two rows. */
+/* Fits ratings of this unit, in a table of two rows. */
 static kiln_status fit_unit(kiln_type type, double unit, int solver) {
     const int64_t start[] = {0, 2, 4};
     const int32_t col[] = {0, 1, 0, 1};
