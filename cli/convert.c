@@ -28,7 +28,7 @@ static bool ends_with(const char *name, size_t length, const char *end) {
 
 static bool is_packed(const char *name, kiln_file_format format) {
     size_t length = strlen(name);
-    if (format != KILN_FILE_AUTO) return strcmp(kiln_format_name(format), "packed") == 0;
+    if (format != KILN_FILE_AUTO) return format == KILN_FILE_PACKED;
     if (ends_with(name, length, ".gz")) length -= 3;
     return ends_with(name, length, ".kiln-data");
 }

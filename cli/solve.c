@@ -239,8 +239,7 @@ static void tell_what_took_long(const struct solving *s) {
                  all =
                      read + run->seconds.transfer + run->seconds.build + solve + run->seconds.measure + write;
     const kiln_file_format format = kiln_data_format(s->data);
-    const bool text =
-        format != KILN_FILE_NPY && format != KILN_FILE_NPZ && strcmp(kiln_format_name(format), "packed") != 0;
+    const bool text = format != KILN_FILE_NPY && format != KILN_FILE_NPZ && format != KILN_FILE_PACKED;
     if (all < A_WHILE) return;
     if (read > all / 2 && text)
         say("most of the time was reading: kiln convert makes a .kiln-data file of it, which is read at "

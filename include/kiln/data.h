@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 typedef enum kiln_file_format {
-    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .txt docword.*, each also with .gz or
-     * .zst */
+    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .kiln-data .txt docword.*, each also
+     * with .gz or .zst */
     KILN_FILE_AUTO = 0,
     KILN_FILE_LIBSVM = 1,
     KILN_FILE_MATRIX_MARKET = 2,
@@ -24,7 +24,8 @@ typedef enum kiln_file_format {
     KILN_FILE_EDGES =
         6, /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
     KILN_FILE_BAG_OF_WORDS = 7, /* UCI's: documents, words, entries, then "document word count" lines */
-    KILN_FILE_RATINGS = 8       /* "user, item, rating" a line, any names; X_ui the rating */
+    KILN_FILE_RATINGS = 8,      /* "user, item, rating" a line, any names; X_ui the rating */
+    KILN_FILE_PACKED = 9        /* Kiln's own: all that reading has found, with checksums (.kiln-data) */
 } kiln_file_format;
 
 /* "libsvm", "csv", ...; of AUTO "auto". NULL behind the last. */
@@ -87,13 +88,13 @@ typedef struct kiln_read_options {
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
     int strict;              /* duplicates that a format's rule would merge are errors */
     /* X stays in its file, which must not change meanwhile, and each pass over X reads it from there: X need
-     * not fit into memory (its row starts must, if sparse). For an uncompressed .npy of the wanted type by
-     * rows, and an .npz with a CSR matrix that was stored, not deflated, columns of 32 bits ascending in each
-     * row. X of CSV, LIBSVM and .npy of other types, compressed or not, and of several of them, goes to a
-     * temporary file in the folder that TMPDIR names, else in /var/tmp, and is read from there: what belongs
-     * to the rows beside it is in memory, and the files are read in windows, CSV two or three times. A device
-     * with room enough for X takes it in. On the CPU only mmchain, multiply, the losses, gram and
-     * gram_diagonal take such an X, else ERR_UNSUPPORTED. */
+     * not fit into memory (its row starts must, if sparse). For a packed file without categories, an
+     * uncompressed .npy by rows of the wanted type or of narrower numbers, and an .npz with a CSR matrix that
+     * was stored, not deflated, columns of 32 bits ascending in each row. X of CSV, LIBSVM and other such
+     * files, and of several of them, goes to a temporary file in the folder that TMPDIR names, else in
+     * /var/tmp, and is read from there: what belongs to the rows beside it is in memory, and the files are
+     * read in windows, CSV two or three times. A device with room enough for X takes it in. On the CPU only
+     * mmchain, multiply, the losses, gram and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
     int map;
     const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
     /* CSV, each a list of column names separated by commas, or NULL. With a model its own say counts
@@ -203,8 +204,9 @@ typedef struct kiln_column {
 KILN_API const kiln_column *kiln_data_column(const kiln_data *data, int64_t i);
 
 /* Writes atomically (temporary file, fsync, rename, fsync of the folder); format AUTO goes by the name. A
- * name ending in .gz compresses. CSV and LIBSVM print the shortest decimals that read back to the same
- * bits. */
+ * name ending in .gz compresses. Targets go into LIBSVM, CSV and packed files; what else there is beside X
+ * goes into packed files alone, which read back as the same data. CSV and LIBSVM print the shortest decimals
+ * that read back to the same bits. */
 KILN_API kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
                                      const kiln_control *control);
 

@@ -5,9 +5,6 @@
 
 #include "io/data.h"
 
-/* A kiln_file_format as the others: packed files (io/panels). */
-#define KILN_FILE_PACKED ((kiln_file_format)(KILN_FILE_RATINGS + 1))
-
 /* Says how the parts of a file are cut that several processes read (io/part.c). */
 enum ki_format_cut {
     KI_CUT_NONE,    /* not here: the first process reads all, or their entries are dealt out */

@@ -4,7 +4,7 @@
 #include "io/scratch.h"
 
 #include "core/matrix.h"
-#include "io/formats.h"
+#include "io/data.h"
 #include "io/part.h"
 #include "kiln.h"
 

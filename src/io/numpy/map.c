@@ -6,7 +6,6 @@
 
 #include "core/seams.h"
 #include "core/size.h"
-#include "io/formats.h"
 #include "io/numpy/npy.h"
 
 enum { MARK = 6 };
