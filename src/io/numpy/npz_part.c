@@ -33,14 +33,12 @@ done:
 
 /* An array of at least `least` elements. */
 static kiln_status open_array(struct ki_npz_array *array, struct ki_npz *s, const char *name, int64_t least) {
-    kiln_status status;
-    if (array->member) goto opened;
-    array->member = ki_zip_find(&s->zip, name);
-    if (array->member && array->member->method != 0)
-        TRY(open_deflated(array, s));
-    else
-        TRY(ki_npz_open(array, s, name));
-opened:
+    kiln_status status = KILN_OK;
+    if (!array->member) {
+        array->member = ki_zip_find(&s->zip, name);
+        TRY(array->member && array->member->method != 0 ? open_deflated(array, s)
+                                                        : ki_npz_open(array, s, name));
+    }
     if (array->npy.dimensions != 1) return ki_npz_fail(s, KILN_ERR_PARSE, "indices or data are no vector");
     if (array->count < least)
         return ki_npz_fail(s, KILN_ERR_PARSE, "indptr points behind the end of indices or data");
