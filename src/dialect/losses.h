@@ -475,6 +475,7 @@ SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(respons
  *   negative binomial s (peak(y) + rest(1/alpha) - rest(y + 1/alpha) + log(1 + alpha y) / 2). */
 SCALAR_FN wide FN(peak)(wide x) {
     const wide half_log_2pi = (wide)9189385332046727 / (wide)10000000000000000, log_x = log(x);
+    if (x < 16) return log_gamma_positive(x + 1) - x * log_x + x; /* the same, without what cancels near 0 */
     return half_log_2pi + log_x / 2 + FN(stirling_rest)(x, log_x);
 }
 
