@@ -723,7 +723,8 @@ class Data(Case):
         )
         split = as_json("linreg", X, "--target-file", y)
         whole = as_json("linreg", FLIGHTS, "--target", "arr_delay")
-        self.assertEqual(split["objective"], whole["objective"])
+        # The table's categories are codes, the archive has entries: sums of the same numbers in other orders.
+        self.assertLess(abs(split["objective"] / whole["objective"] - 1), 1e-12)
         kiln("convert", X, self.path("Z.npz"), "--targets-to", y, code=3)
         self.assertNotIn("warning", kiln("convert", FLIGHTS, self.path("Z.CSV"), "--target", "arr_delay")[1])
         self.assertIn("--to", kiln("convert", FLIGHTS, self.path("Z.xyz"), code=2)[1])
