@@ -260,6 +260,10 @@ static int prepare(struct solving *s) {
     struct run *run = s->run;
     struct training *job = s->state;
     int code = run_read_columns(run, s->data, &job->weights, &job->offset);
+    /* A packed file has one unasked, which the model would forget and predictions from a table lack. */
+    if (!code && job->offset && !run->settings->offset && !run->settings->offset_file)
+        code = fail_with(KILN_ERR_ARGUMENT, WORKING, "--offset NAME says it, and the model remembers",
+                         "the file has an offset that is not asked for");
     if (!code) code = run_read_groups(run, s->data, &job->groups, &job->group_count);
     if (!code) code = job->algorithm->prepare(run, job);
     return !code && cv_wanted(run->settings) ? validate(s) : code;

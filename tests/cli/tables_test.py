@@ -430,6 +430,15 @@ class Packed(Tables):
         kiln("convert", other, self.path("other.kiln-data"), "--target", "alive", *roles)
         self.assertIn("not those that the model was trained on",
                       kiln("evaluate", self.path("m.kiln"), self.path("other.kiln-data"), *CPU, code=7)[1])
+        few = self.table("few.csv", self.rows[: len(self.rows) // 2])
+        kiln("convert", few, self.path("few.kiln-data"), "--target", "alive", *roles)
+        self.assertIn("not those of the model's training",
+                      kiln("predict", self.path("m.kiln"), self.path("few.kiln-data"), *CPU, code=7)[1])
+        kiln("convert", self.data, self.path("sex.kiln-data"), "--target", "sex", *roles)
+        kiln("logreg", self.path("sex.kiln-data"), *CPU, "-o", self.path("sex.kiln"))
+        self.assertIn("not those that the model was trained on",
+                      kiln("predict", self.path("sex.kiln"), packed, *CPU, code=7)[1])
+        self.assertIn("--ignore comes too late", kiln("logreg", packed, "--ignore", "age", *CPU, code=2)[1])
         self.assertIn("packed data, not a model", kiln("predict", packed, self.data, code=7)[1])
 
 

@@ -245,6 +245,10 @@ static void tables_come_back(void **state) {
             snprintf(kept, sizeof kept, "%s", packed);
             must(kiln_data_read(&data, device, table, &options));
             must(kiln_data_write(data, kept, KILN_FILE_AUTO, NULL));
+            options.ignore = "kind";
+            assert_int_equal(kiln_data_read(&back, device, kept, &options), KILN_ERR_ARGUMENT);
+            assert_non_null(strstr(kiln_last_error()->message, "--ignore comes too late"));
+            options.ignore = NULL;
             for (options.map = 0; options.map < 2; options.map++) {
                 must(kiln_data_read(&back, device, kept, &options));
                 assert_same(data, back);

@@ -57,19 +57,51 @@ done:
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------- a model */
-
-/* Means, which may be those of other rows, tell no columns apart. */
-static const struct ki_json *past_mean(const struct ki_json *value) {
-    return value && value->key && strcmp(value->key, "mean") == 0 ? value->next : value;
+/* Columns were chosen and encoded where the file was made. Nothing is missing there, so that what becomes of
+ * missing values may be said in vain. */
+static kiln_status check_columns(const struct ki_panels_reader *r) {
+    const kiln_read_options *options = r->options;
+    const char *const asked[] = {options->features, options->ignore, options->categorical, options->numeric,
+                                 options->reference};
+    static const char *const words[] = {"features", "ignore", "categorical", "numeric", "reference"};
+    const struct ki_place place = {r->name, 0, 0, -1};
+    for (size_t i = 0; !options->model && i < sizeof asked / sizeof *asked; i++)
+        if (asked[i]) {
+            ki_fail_at(KILN_ERR_ARGUMENT, &place,
+                       "the columns of a packed file are settled: --%s comes too late", words[i]);
+            return ki_hint("kiln convert --%s makes a packed file of the table as it is to be", words[i]);
+        }
+    return KILN_OK;
 }
 
-static bool equal(const struct ki_json *a, const struct ki_json *b) {
+/* ---------------------------------------------------------------------------------------------- a model */
+
+/* Means, which may be those of other rows, tell no columns apart, unless missing values have them. */
+static const struct ki_json *past_mean(const struct ki_json *value, bool means) {
+    return value && !means && value->key && strcmp(value->key, "mean") == 0 ? value->next : value;
+}
+
+static bool equal(const struct ki_json *a, const struct ki_json *b, bool means) {
     if (a->kind != b->kind || (a->text && strcmp(a->text, b->text) != 0)) return false;
-    const struct ki_json *x = past_mean(a->first), *y = past_mean(b->first);
-    for (; x && y; x = past_mean(x->next), y = past_mean(y->next))
-        if ((x->key && strcmp(x->key, y->key) != 0) || !equal(x, y)) return false;
+    if ((a->kind == KI_JSON_INTEGER || a->kind == KI_JSON_REAL) && a->real != b->real) return false;
+    const struct ki_json *x = past_mean(a->first, means), *y = past_mean(b->first, means);
+    for (; x && y; x = past_mean(x->next, means), y = past_mean(y->next, means))
+        if ((x->key && strcmp(x->key, y->key) != 0) || !equal(x, y, means)) return false;
     return !x && !y;
+}
+
+/* Targets of the file, if it has any, have to be the model's, in the same order. */
+static kiln_status check_model_targets(const struct ki_table *table, const struct ki_place *place,
+                                       const struct ki_json *target) {
+    for (int64_t j = 0; table->target_names && j < table->targets;
+         j++, target = target ? target->next : NULL) {
+        const struct ki_json *named = target && !target->text ? ki_json_member(target, "name") : target;
+        if (named && named->text && strcmp(named->text, table->target_names[j]) == 0) continue;
+        ki_fail_at(KILN_ERR_MODEL, place, "the file's target is '%.200s', the model's '%.200s'",
+                   table->target_names[j], named && named->text ? named->text : "");
+        return ki_hint("give it the CSV file, or a packed file with the model's targets, in their order");
+    }
+    return KILN_OK;
 }
 
 static double y_at(const struct ki_table *table, kiln_type type, int64_t i) {
@@ -116,12 +148,19 @@ static kiln_status take_model(struct ki_table *table, const struct ki_panels_rea
     const struct ki_json *columns = ki_json_member(model, "columns"), *have = ki_json_member(own, "columns"),
                          *target = ki_json_member(model, "target");
     kiln_status status = KILN_OK;
-    if (!ki_json_is(columns, KI_JSON_LIST) || !ki_json_is(have, KI_JSON_LIST) || !equal(columns, have)) {
+    if (!ki_json_is(columns, KI_JSON_LIST) || !ki_json_is(have, KI_JSON_LIST) ||
+        !equal(columns, have, false)) {
         ki_fail_at(KILN_ERR_MODEL, &place,
                    "the columns or their levels are not those that the model was trained on");
         return ki_hint("give it the CSV file, whose levels are matched with the model's");
     }
+    if (r->p.array[KI_PANELS_FILLED].type && !equal(columns, have, true)) {
+        ki_fail_at(KILN_ERR_MODEL, &place,
+                   "missing values have the means of the file's rows, not those of the model's training");
+        return ki_hint("give it the CSV file, whose missing values get the model's means");
+    }
     target = ki_json_is(target, KI_JSON_LIST) ? target->first : NULL;
+    TRY(check_model_targets(table, &place, target));
     for (int64_t j = 0; table->class_names && target && j < table->targets; j++, target = target->next) {
         const struct ki_json *levels = ki_json_member(target, "levels");
         if (table->class_names[j] && ki_json_is(levels, KI_JSON_LIST))
@@ -166,6 +205,7 @@ done:
 
 kiln_status ki_panels_suit(struct ki_table *table, struct ki_panels_reader *r) {
     kiln_status status;
+    TRY(check_columns(r));
     TRY(check_targets(table, r));
     TRY(check_roles(table, r));
     TRY(check_model(table, r));
