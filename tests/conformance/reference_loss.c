@@ -414,7 +414,7 @@ static struct terms least_loss(const struct host_loss *l, long double y) {
 }
 
 /* Minus that log-likelihood: s * its loss, and the terms beyond it. The logarithm of Gamma is one of a number
- * of 8 or more, less that of a product: terms of 20 at most beside a result near 0, for each of up to three. */
+ * of 8 or more, less that of a product: terms of 20 at most beside a result near 0, for up to three. */
 static struct terms least(const struct host_loss *l, long double y, long double s) {
     const long double a = l->parameter;
     const struct terms best = least_loss(l, y);
