@@ -193,7 +193,8 @@ done:
 kiln_status ki_csv_names_columns(bool *named, const char *line, int64_t size, const char *file,
                                  const kiln_read_options *options) {
     const struct ki_table_numbers numbers = {NULL, options->decimal_comma, options->type == KILN_F32};
-    if (!line) line = ""; /* of an empty file */
+    /* An empty file has no line. */
+    if (!line) line = "";
     const int64_t mark = size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a BOM */
     const struct ki_block text = {line + mark, (size_t)(size - mark), 1, mark};
     struct ki_csv_header header = {.rest = line};
