@@ -33,7 +33,7 @@ _OPTIONS = ((r"--device (\w[\w:.*]*)", r"device='\1'"), (r"--type f(32|64)", r"f
             ("leave --map out", "read it into memory by kiln.read"),
             (r"\(--memory\)", "(memory)"), (r" \(--map\)", ""), ("--target-file( FILE)?", "target_file"),
             (r"--(source|weight|target(?= says it))(?![\w-])", r"\1="),
-            (r"--format (\w+)", r"format='\1'"),
+            (r"--(\w+) comes too late", r"\1= comes too late"), (r"--format (\w+)", r"format='\1'"),
             (r"--family (\w+)", r"family='\1'"), ("--checkpoint", "kiln.checkpoint"),
             ("--resume", "resume=True"), ("--mpi", "kiln.processes()"),
             ("--warm-start", "warm_start=True"), (", or 0 for the default", ""),

@@ -2,6 +2,7 @@
 mpmath."""
 import csv
 import json
+import re
 import subprocess
 
 import mpmath as mp
@@ -121,6 +122,22 @@ def test_log_likelihood_of_large_counts(family, parameter, dtype):
             slope = abs(mu - value) / (1 + parameter * mu)
             allowed = slope * off + information * off**2 + 64 * eps * (abs(deviance) + 32)
             assert abs(deviance / 2 + least - want) <= allowed, (value, at, deviance / 2 + least, float(want))
+
+
+@pytest.mark.parametrize("family,parameter,mean", [("poisson", 0.0, 1e12), ("negative-binomial", 1e-3, 1e9),
+                                                   ("negative-binomial", 1e-7, 1.0)])
+def test_akaike_of_hard_terms_is_verified(tmp_path, tool, family, parameter, mean):
+    """verify's own sum has terms of the size of y and of log(alpha) / alpha, which it allows for."""
+    dice = np.random.default_rng(1)
+    X = dice.normal(size=(300, 3)) * 0.1
+    y = dice.poisson(mean * np.exp(0.3 * X[:, 0])).astype(float)
+    model = kiln.GeneralizedLinearRegressor(family, alpha=0, parameter=parameter).fit(X, y)
+    for name, values in (("model.kiln", None), ("X.npy", X), ("y.npy", y)):
+        model.save(tmp_path / name) if values is None else np.save(tmp_path / name, values)
+    done = subprocess.run([tool, "verify", "model.kiln", "X.npy", "--target-file", "y.npy"],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and re.search("AIC .* holds", done.stdout), done.stdout + done.stderr
+
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -143,6 +143,8 @@ def test_a_packed_file_is_its_table(tmp_path, tool):
         both = [kiln.LogisticRegression().fit(one.X, one.y, one.weights).coef_ for one in (table, packed)]
         np.testing.assert_array_equal(*both)
     assert kiln.read(tmp_path / "t.kiln-data", target="y").X.shape == table.X.shape
+    with pytest.raises(kiln.ArgumentError, match="settled: ignore= comes too late"):
+        kiln.read(tmp_path / "t.kiln-data", ignore="kind")
     with pytest.raises(kiln.ArgumentError, match="not 'kind'"):
         kiln.read(tmp_path / "t.kiln-data", target="kind")
 

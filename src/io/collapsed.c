@@ -31,15 +31,12 @@ struct ones {
     int64_t count;
 };
 
-static double value_at(const struct ki_table *table, kiln_type type, int64_t e) {
-    return type == KILN_F32 ? ((const float *)table->values)[e] : ((const double *)table->values)[e];
-}
-
 /* Entry of column j in row i, from e on, which moves behind it; NaN: there is none. */
 static double entry_of(const struct ki_table *table, kiln_type type, int64_t i, int64_t j, int64_t *e) {
-    if (table->format == KILN_DENSE) return value_at(table, type, i * table->cols + j);
+    if (table->format == KILN_DENSE) return ki_element(table->values, type, i * table->cols + j);
     while (*e < table->row_start[i + 1] && table->col[*e] < j) ++*e;
-    return *e < table->row_start[i + 1] && table->col[*e] == j ? value_at(table, type, *e) : (double)NAN;
+    return *e < table->row_start[i + 1] && table->col[*e] == j ? ki_element(table->values, type, *e)
+                                                               : (double)NAN;
 }
 
 /* Leaves those of the columns that stay next to their number. */
@@ -67,7 +64,7 @@ static kiln_status find_ones(struct ones *ones, const struct ki_table *table) {
     ones->columns = ki_alloc((size_t)bytes);
     if (!ones->columns) return ki_fail_nomem((size_t)bytes, "columns");
     for (int64_t e = 0; e < first; e++) {
-        const double value = value_at(table, KILN_F32, e);
+        const double value = ki_element(table->values, KILN_F32, e);
         const int64_t j = table->format == KILN_CSR ? table->col[e] : e;
         if (value != 0 && isfinite(value))
             ones->columns[ones->count++] = (struct one){j, 0, value, value, value};

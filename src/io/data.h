@@ -87,6 +87,10 @@ struct ki_table {
     int64_t column_count;
     char *column_names;
 };
+/* The e-th element of an array of the type. */
+static inline double ki_element(const void *values, kiln_type type, int64_t e) {
+    return type == KILN_F32 ? (double)((const float *)values)[e] : ((const double *)values)[e];
+}
 /* Adds a warning; place may be NULL, hint "". */
 kiln_status ki_warn(struct ki_warnings *warnings, const struct ki_place *place, const char *hint,
                     const char *format, ...) KI_PRINTF(4, 5);

@@ -114,8 +114,7 @@ done:
 static kiln_status check_rounding(const struct ki_table *table, kiln_type type) {
     const double limit = whole_below(type);
     for (int64_t i = 0; i < table->rows; i++) {
-        const double value =
-            type == KILN_F32 ? (double)((const float *)table->y)[i] : ((const double *)table->y)[i];
+        const double value = ki_element(table->y, type, i);
         if (!(value >= limit || value <= -limit)) continue;
         ki_fail(KILN_ERR_UNSUPPORTED,
                 "row %lld has the label %.17g, which is beyond the whole numbers that %s tells apart",

@@ -22,9 +22,4 @@ kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *pr
 /* Formatted text, for headers. */
 kiln_status ki_print_header(struct ki_output *output, const char *format, ...) KI_PRINTF(2, 3);
 
-/* The e-th element of an array of the type. */
-static inline double ki_element(const void *values, kiln_type type, int64_t e) {
-    return type == KILN_F32 ? (double)((const float *)values)[e] : ((const double *)values)[e];
-}
-
 #endif

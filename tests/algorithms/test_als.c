@@ -613,7 +613,7 @@ static kiln_status fit_unit(kiln_type type, double unit, int solver) {
     return status;
 }
 
-/* What the type has no room for is said, not solved. */
+/* A fit says that the type has no room for its products, and solves nothing. */
 static void units_that_leave_the_type(void **state) {
     (void)state;
     assert_int_equal(fit_unit(KILN_F32, 1, KILN_FACTOR_CG), KILN_OK);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What a unit of the stub's GPU runs at once, which none of its compute capability does. */
+/* A unit of the stub's GPU runs so much at once, which none of its compute capability does. */
 enum { STUB_UNIT_THREADS = 1536, STUB_UNIT_GROUPS = 24 };
 
 struct stub {

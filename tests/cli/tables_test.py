@@ -441,6 +441,15 @@ class Packed(Tables):
         self.assertIn("--ignore comes too late", kiln("logreg", packed, "--ignore", "age", *CPU, code=2)[1])
         self.assertIn("packed data, not a model", kiln("predict", packed, self.data, code=7)[1])
 
+    def test_an_offset_is_named_again(self):
+        count = self.table("count.csv", [{"y": i % 4, "x": i % 7, "e": i % 3} for i in range(40)])
+        packed, model = self.path("count.kiln-data"), self.path("count.kiln")
+        kiln("convert", count, packed, "--target", "y", "--offset", "e")
+        glm = ("glm", packed, "--family", "poisson", *CPU, "-o", model)
+        self.assertIn("--offset NAME", kiln(*glm, code=2)[1])
+        kiln(*glm, "--offset", "e")
+        self.assertEqual(*(kiln("predict", model, data, *CPU, "-o", "-")[0] for data in (count, packed)))
+
 
 class Looking(Tables):
     def test_info_describes_columns(self):

@@ -514,7 +514,7 @@ static void bomb(void **state) {
     free(zeros);
 }
 
-/* What is deflated, or in another order, lies in a temporary file: the same rows. */
+/* Members that are deflated, or in another order, lie in a temporary file and give the same rows. */
 static void deflated_members_are_mapped(void **state) {
     (void)state;
     static const char *const names[] = {"csr_stored.npz", "csr_deflated.npz", "csr_unsorted.npz"};

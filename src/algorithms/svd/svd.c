@@ -121,8 +121,8 @@ static void wait_for_next(struct ki_svd *s, double estimate) {
     s->seen = estimate;
 }
 
-/* Whether the search is at its end: triples are within the tolerance, or rounding may be what is left of the
- * residuals and they have not fallen for a while, or nothing at all has moved for a long one. */
+/* The search ends where triples are within the tolerance, or rounding may be what is left of the residuals
+ * and they have not fallen for a while, or nothing at all has moved for a long one. */
 static bool is_over(const struct ki_svd *s, const struct ki_svd_outlook *look) {
     return look->settled || (s->patience >= PATIENCE && look->estimate <= look->blur) || s->idle >= IDLE_MOST;
 }

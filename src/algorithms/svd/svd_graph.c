@@ -122,7 +122,7 @@ static kiln_status look(const struct ki_each *each, const kiln_matrix *rows, int
                                                                                      row);
 }
 
-/* Whether weights are what they must be, and s->parts, the number of connected components. */
+/* Weights are checked, and s->parts becomes the number of connected components. */
 static kiln_status look_at_weights(struct ki_svd *s) {
     kiln_status status;
     struct ki_arena own = {0};

@@ -12,8 +12,8 @@ void ki_codes_point(struct ki_code_column *column, int64_t count, void *words);
 
 /* Bytes of a code. */
 int ki_code_bytes(int64_t levels);
-/* Whether codes take at most three quarters of what entries do: of tables of many zeros they would take
- * more. */
+/* Returns whether codes take at most three quarters of what entries do: of tables of many zeros they would
+ * take more. */
 bool ki_codes_pay(kiln_type type, int64_t rows, int64_t cols, int64_t nnz,
                   const struct ki_category *categories, int64_t count);
 

@@ -9,7 +9,8 @@
 /* to = the numbers from[first ... first + count), of an element narrower than the type, in the type. */
 void ki_widen_values(void *to, kiln_type type, kiln_element element, const void *from, int64_t first,
                      int64_t count);
-/* Whether numbers of the type are all numbers of the element, bit by bit; to (NULL is allowed) = these. */
+/* Returns whether numbers of the type are all numbers of the element, bit by bit; to (NULL is allowed) =
+ * these. */
 bool ki_narrow_values(void *to, kiln_type type, kiln_element element, const void *from, int64_t count);
 
 #endif

@@ -7,10 +7,6 @@
 
 enum { WORTH_A_PART = 1 << 14 };
 
-static double value_at(const struct ki_table *table, kiln_type type, int64_t i) {
-    return type == KILN_F32 ? (double)((float *)table->values)[i] : ((double *)table->values)[i];
-}
-
 static void set_value(struct ki_table *table, kiln_type type, int64_t i, double value) {
     if (type == KILN_F32)
         ((float *)table->values)[i] = (float)value;
@@ -26,7 +22,7 @@ static bool sort_row(struct ki_table *table, kiln_type type, int64_t row, struct
     if (i >= count) return true;
     if (!ki_bytes_room(wide, count * (int64_t)sizeof(double))) return false;
     double *values = (double *)(void *)wide->data;
-    for (i = 0; i < count; i++) values[i] = value_at(table, type, begin + i);
+    for (i = 0; i < count; i++) values[i] = ki_element(table->values, type, begin + i);
     if (!ki_sort_row(table->col + begin, values, count, scratch)) return false;
     for (i = 0; i < count; i++) set_value(table, type, begin + i, values[i]);
     return true;
@@ -68,9 +64,9 @@ static void merge(struct ki_table *table, kiln_type type, int64_t row) {
     for (; row < table->rows; row++) {
         int64_t begin = to;
         for (; from < table->row_start[row + 1]; from++) {
-            double value = value_at(table, type, from);
+            double value = ki_element(table->values, type, from);
             if (to > begin && table->col[to - 1] == table->col[from]) {
-                set_value(table, type, to - 1, value_at(table, type, to - 1) + value);
+                set_value(table, type, to - 1, ki_element(table->values, type, to - 1) + value);
                 continue;
             }
             table->col[to] = table->col[from];
@@ -102,7 +98,7 @@ kiln_status ki_npz_canonical(struct ki_table *table, bool finite, const struct k
     if (bad == table->nnz) return KILN_OK;
     ki_fail_at(KILN_ERR_PARSE, &place,
                "value %g at row %lld, column %lld (counted from 1) is not a finite %s",
-               value_at(table, options->type, bad), (long long)row_of(table, bad) + 1,
+               ki_element(table->values, options->type, bad), (long long)row_of(table, bad) + 1,
                (long long)table->col[bad] + 1, options->type == KILN_F32 ? "f32" : "f64");
     return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
 }

@@ -59,7 +59,7 @@ static kiln_status read_names(char ***names, char **text, struct ki_panels_reade
                : ki_panels_fail(r, name, "there are not as many names as columns, rows or classes");
 }
 
-/* The same, each with memory of its own. */
+/* Each name has memory of its own. */
 static kiln_status read_own_names(char ***own, struct ki_panels_reader *r, enum ki_panels_name name,
                                   int64_t count) {
     char **names = NULL, *text = NULL;
@@ -74,10 +74,6 @@ done:
     ki_free(names);
     ki_free(text);
     return status;
-}
-
-static double y_at(const struct ki_table *table, kiln_type type, int64_t i) {
-    return type == KILN_F32 ? (double)((const float *)table->y)[i] : ((const double *)table->y)[i];
 }
 
 /* A target that is text has numbers of its classes. */
@@ -103,7 +99,7 @@ static kiln_status take_classes(struct ki_table *table, struct ki_panels_reader 
         for (int64_t i = 0; i < count[j]; i++)
             if (!(own[i] = ki_strdup(names[used++]))) return ki_fail_nomem(1, "the classes");
         for (int64_t i = 0; i < table->rows; i++) {
-            const double value = y_at(table, r->options->type, i * targets + j);
+            const double value = ki_element(table->y, r->options->type, i * targets + j);
             if (!(value >= 0 && value < (double)count[j] && value == (double)(int64_t)value))
                 return ki_panels_fail(r, KI_PANELS_Y, "a target is the number of no class");
         }
@@ -168,8 +164,7 @@ done:
 static kiln_status check_weights(const struct ki_table *table, const struct ki_panels_reader *r) {
     bool good = true;
     for (int64_t i = 0; table->weights && i < table->rows; i++)
-        good = good && !((r->options->type == KILN_F32 ? (double)((const float *)table->weights)[i]
-                                                       : ((const double *)table->weights)[i]) < 0);
+        good = good && !(ki_element(table->weights, r->options->type, i) < 0);
     for (int64_t i = 0; table->groups && i < table->rows; i++)
         good = good && table->groups[i] >= 0 && table->groups[i] < r->p.rows;
     return good ? KILN_OK

@@ -104,10 +104,6 @@ static kiln_status check_model_targets(const struct ki_table *table, const struc
     return KILN_OK;
 }
 
-static double y_at(const struct ki_table *table, kiln_type type, int64_t i) {
-    return type == KILN_F32 ? (double)((const float *)table->y)[i] : ((const double *)table->y)[i];
-}
-
 /* Classes of target j become the model's, whose names are `levels`; -1: the model does not know it. Both are
  * in the order of their bytes. */
 static kiln_status number_anew(struct ki_table *table, kiln_type type, int64_t j,
@@ -124,7 +120,7 @@ static kiln_status number_anew(struct ki_table *table, kiln_type type, int64_t j
         number[i] = at < known && strcmp(names[at], table->class_names[j][i]) == 0 ? at : -1;
     }
     for (int64_t i = 0; i < table->rows; i++) {
-        const int64_t at = i * table->targets + j, new = number[(int64_t)y_at(table, type, at)];
+        const int64_t at = i * table->targets + j, new = number[(int64_t)ki_element(table->y, type, at)];
         if (type == KILN_F32)
             ((float *)table->y)[at] = (float)new;
         else

@@ -71,17 +71,13 @@ done:
     return status;
 }
 
-static double value_at(const struct writer *w, const struct ki_table *rows, int64_t e) {
-    return w->type == KILN_F32 ? (double)((const float *)rows->values)[e] : ((const double *)rows->values)[e];
-}
-
 /* *of: a row has two levels of a category, or one that is not 1; or a number that is an entry is 0. */
 static kiln_status look_for_odd(struct writer *w, const struct ki_table *rows, void *of) {
     bool *odd = of;
     for (int64_t i = 0; i < rows->rows && !*odd; i++)
         for (int64_t e = rows->row_start[i], before = 0; e < rows->row_start[i + 1]; e++) {
             const int32_t source = w->source[rows->col[e]];
-            const double value = value_at(w, rows, e);
+            const double value = ki_element(rows->values, w->type, e);
             *odd |= source < 0 ? value != 1 || source == before : value == 0;
             before = source;
         }
@@ -196,8 +192,7 @@ static kiln_status try_element(void *of, const void *piece, size_t bytes) {
     struct narrowing *n = of;
     const kiln_type type = n->w->type;
     const int64_t count = (int64_t)bytes / ki_type_bytes(type);
-    for (int64_t i = 0; n->ones && i < count && !n->lost; i++)
-        n->lost = (type == KILN_F32 ? (double)((const float *)piece)[i] : ((const double *)piece)[i]) != 1;
+    for (int64_t i = 0; n->ones && i < count && !n->lost; i++) n->lost = ki_element(piece, type, i) != 1;
     if (!n->ones) n->lost = !ki_narrow_values(NULL, type, n->element, piece, count);
     return n->lost ? KILN_ERR_CANCELLED : KILN_OK; /* which ends the walk, and is nobody's error */
 }
