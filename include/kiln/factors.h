@@ -97,7 +97,8 @@ typedef enum kiln_factor_solver {
 /* A least-squares problem for each row of a sparse R, given the other side's factors:
  *   explicit, gram NULL: f_u(a) = 1/2 sum_i (r_ui - mean - a.b_i)^2 + (l2_u/2) ||a||^2, i over u's entries
  *   implicit:            f_u(a) = 1/2 sum_i c_ui (p_ui - a.b_i)^2 + (l2_u/2) ||a||^2, i over all columns,
- *                          p = 1 where r > 0, else 0, c = 1 + alpha |r|, which is 1 where nothing is stored
+ *                          p = 1 where r > 0, else 0, c = 1 + alpha |r|, or with `proportional` alpha |r|,
+ *                          and 1 where nothing is stored
  * With biases the last column of A and B holds them: a.b_i is then the product of the others plus both
  * biases. l2_u = l2, or with `counted` l2 times the row's number of entries. */
 typedef struct kiln_factor_rows {
@@ -111,6 +112,7 @@ typedef struct kiln_factor_rows {
     int biases, counted;
     kiln_factor_solver solver; /* default CG */
     int64_t steps;             /* of CG; default 3 */
+    int proportional;          /* implicit: c = alpha |r| where an entry is stored */
 } kiln_factor_rows;
 
 /* Every row of A (m x r) becomes the minimiser of its f_u, or nearer to it. A row without entries becomes 0.
@@ -149,8 +151,7 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * 2008 (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
 typedef enum kiln_confidence {
     KILN_CONFIDENCE_LINEAR = 1,       /* c = 1 + alpha |r| */
-    KILN_CONFIDENCE_PROPORTIONAL = 2, /* c = alpha |r|, as in implicit; at least 1, else ERR_DATA: an entry
-                                       * would count for less than none */
+    KILN_CONFIDENCE_PROPORTIONAL = 2, /* c = alpha |r|, as in implicit; a cell without an entry has 1 */
     KILN_CONFIDENCE_LOG = 3           /* c = 1 + alpha log(1 + |r| / epsilon) */
 } kiln_confidence;
 typedef struct kiln_als_options {

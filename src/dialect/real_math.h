@@ -128,27 +128,30 @@ SCALAR_FN real FN(column_invert)(real square, real inverse, wide *sums) {
 /* Sampled products, kiln_sample_kind of kiln.h: what becomes of an entry s and the product d at its place,
  * and its part of the sum. A NaN passes through the floor. 0: the entry itself. Of implicit ratings, whose
  * confidence is 1 + least |s|, 5 is what the entry wants beyond what is wanted of every cell, less its
- * part of the product; 6 that part alone (kiln_factor_rows). */
+ * part of the product; 6 that part alone (kiln_factor_rows). 7 and 8 are these of a confidence least |s|. */
 SCALAR_FN real FN(sample_value)(int kind, real s, real d, real least) {
-    const real seen = least * (s < 0 ? -s : s);
+    const real size = least * (s < 0 ? -s : s), seen = kind > 6 ? size - 1 : size;
     switch (kind) {
     case 0: return s;
     case 1: return d;
     case 2: return s * d;
     case 3: return s == 0 ? (real)0 : s / (d < least ? least : d);
-    case 5: return (s > 0 ? 1 + seen : (real)0) - seen * d;
-    case 6: return seen * d;
+    case 5: return (s > 0 ? 1 + size : (real)0) - seen * d;
+    case 7: return (s > 0 ? size : (real)0) - seen * d;
+    case 6:
+    case 8: return seen * d;
     default: return s - d;
     }
 }
 
 SCALAR_FN wide FN(sample_part)(int kind, real s, real d, real least) {
-    const wide seen = (wide)least * (wide)(s < 0 ? -s : s), off = (wide)(s > 0) - (wide)d;
+    const wide size = (wide)least * (wide)(s < 0 ? -s : s), off = (wide)(s > 0) - (wide)d;
     switch (kind) {
     case 1: return (wide)d * (wide)d;
     case 2: return (wide)s * (wide)d * (wide)d;
     case 3: return s == 0 ? (wide)0 : (wide)s * (wide)(real)log(d < least ? least : d);
-    case 5: return (1 + seen) * off * off - (wide)d * (wide)d;
+    case 5: return (1 + size) * off * off - (wide)d * (wide)d;
+    case 7: return size * off * off - (wide)d * (wide)d;
     default: return (wide)(s - d) * (wide)(s - d);
     }
 }

@@ -177,12 +177,14 @@ done:
 static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_matrix *R,
                            const kiln_matrix *other) {
     const kiln_als_options *o = &s->options;
-    *rows = (kiln_factor_rows){.R = R,
+    *rows = (kiln_factor_rows){.size = sizeof(kiln_factor_rows),
+                               .R = R,
                                .B = other,
                                .gram = s->gram,
                                .mean = s->mean,
                                .l2 = o->l2,
                                .alpha = o->alpha,
+                               .proportional = o->confidence == KILN_CONFIDENCE_PROPORTIONAL,
                                .biases = o->biases,
                                .counted = o->counted,
                                .solver = o->solver == KILN_FACTOR_CG ? KILN_FACTOR_CG : KILN_FACTOR_CHOLESKY,

@@ -57,12 +57,14 @@ static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kil
         TRY(kiln_matrix_dense(&gram, device, type, n, n, NULL));
         TRY(kiln_gram(gram, NULL, B, NULL, NULL));
     }
-    const kiln_factor_rows rows = {.R = X,
+    const kiln_factor_rows rows = {.size = sizeof rows,
+                                   .R = X,
                                    .B = B,
                                    .gram = gram,
                                    .mean = ki_factor_setting(model, MEAN),
                                    .l2 = ki_factor_setting(model, L2),
                                    .alpha = ki_factor_setting(model, ALPHA),
+                                   .proportional = asked.confidence == KILN_CONFIDENCE_PROPORTIONAL,
                                    .biases = ki_factor_setting(model, BIASES) != 0,
                                    .counted = ki_factor_setting(model, COUNTED) != 0,
                                    .solver = KILN_FACTOR_CHOLESKY};
@@ -101,7 +103,7 @@ static const kiln_option options_table[] = {
     KI_OPTION_ITERATIONS(kiln_als_options, 100, ""),
     KI_OPTION(kiln_als_options, confidence, CHOICE, 1, 1, 1, 3, "linear|proportional|log",
               "With implicit: the confidence in an entry r is 1 + alpha |r|, or alpha |r| (the implicit "
-              "package's, at least 1), or 1 + alpha log(1 + |r| / epsilon)."),
+              "package's), or 1 + alpha log(1 + |r| / epsilon)."),
     KI_OPTION(kiln_als_options, epsilon, POSITIVE, 1, 1, 0, INFINITY, NULL,
               "With the confidence log: what counts are divided by."),
 };

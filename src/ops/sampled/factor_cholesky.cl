@@ -17,6 +17,7 @@
     NEXT(VALUE, real, mean)                                                                                  \
     NEXT(VALUE, real, l2)                                                                                    \
     NEXT(VALUE, real, alpha)                                                                                 \
+    NEXT(VALUE, int, proportional)                                                                           \
     NEXT(VALUE, int, biases)                                                                                 \
     NEXT(VALUE, int, counted)
 
@@ -30,7 +31,7 @@ struct group {
     __global const int *col;
     __global const real *values, *B, *gram;
     real mean, alpha;
-    int biases;
+    int proportional, biases;
 };
 
 struct row {
@@ -54,13 +55,13 @@ DEVICE_FN int gather(const struct group *g, const struct row *row, long first) {
             g->biases && j == WIDTH - 1 ? (real)1 : g->B[(long)g->col[first + e] * WIDTH + j];
     }
     for (int e = lane; e < count; e += GROUP) {
-        const real rating = g->values[first + e], seen = g->alpha * (rating < 0 ? -rating : rating);
-        g->weight[e] = g->gram ? seen : (real)1;
+        const real rating = g->values[first + e], size = g->alpha * (rating < 0 ? -rating : rating);
+        g->weight[e] = !g->gram ? (real)1 : g->proportional ? size - 1 : size;
         if (g->gram)
-            g->target[e] = rating > 0 ? 1 + seen : (real)0;
+            g->target[e] = rating > 0 ? (g->proportional ? size : 1 + size) : (real)0;
         else
-            g->target[e] = rating - g->mean -
-                           (g->biases ? g->B[(long)g->col[first + e] * WIDTH + WIDTH - 1] : (real)0);
+            g->target[e] =
+                rating - g->mean - (g->biases ? g->B[(long)g->col[first + e] * WIDTH + WIDTH - 1] : (real)0);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     return count;
@@ -187,7 +188,8 @@ DEVICE_FN real length_of(const struct group *g, const struct row *row, bool exac
 
 __kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
     LOCAL real tile[LINES * PITCH], weight[LINES], target[LINES], x[WIDTH], r[WIDTH], p[WIDTH], q[WIDTH];
-    const struct group g = {tile, weight, target, x, r, p, q, col, values, B, gram, mean, alpha, biases};
+    const struct group g = {tile, weight, target,       x,     r, p, q, col, values, B, gram,
+                            mean, alpha,  proportional, biases};
     const int lane = (int)get_local_id(0);
     /* The matrix lies in memory that is the group's own. */
     __global real *matrix = matrices + (long)get_group_id(0) * WIDTH * WIDTH;

@@ -46,8 +46,9 @@ static void FN(factor_gather)(struct FN(factor_row) * row, int64_t first, int64_
         memcpy(to, from, (size_t)n * sizeof *to);
         memset(to + n, 0, (size_t)(s->pitch - n) * sizeof *to);
         if (given->gram) {
-            s->weight[e] = (real)given->alpha * (rating < 0 ? -rating : rating);
-            s->target[e] = rating > 0 ? 1 + s->weight[e] : 0;
+            const real size = (real)given->alpha * (rating < 0 ? -rating : rating);
+            s->weight[e] = given->proportional ? size - 1 : size;
+            s->target[e] = rating > 0 ? (given->proportional ? size : 1 + size) : 0;
             continue;
         }
         s->weight[e] = 1;

@@ -44,7 +44,8 @@ static kiln_status cholesky(const struct ki_factor_rows *rows) {
                       KI_PACK(factor_cholesky, A, .A = A, .matrices = &matrices,
                               .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
                               .B = given->B, .gram = given->gram, .rows = A->rows, .mean = given->mean,
-                              .l2 = given->l2, .alpha = given->alpha, .biases = given->biases != 0,
+                              .l2 = given->l2, .alpha = given->alpha,
+                              .proportional = given->proportional != 0, .biases = given->biases != 0,
                               .counted = given->counted != 0)));
 done:
     return status;
@@ -105,6 +106,17 @@ done:
     return status;
 }
 
+/* Return the kinds of sample that are the right-hand side, and a product with the matrix. */
+static int wanted_of(const kiln_factor_rows *given) {
+    if (!given->gram) return KILN_SAMPLE_RESIDUAL;
+    return given->proportional ? KI_SAMPLE_WANTED_PROPORTIONAL : KI_SAMPLE_WANTED;
+}
+
+static int seen_of(const kiln_factor_rows *given) {
+    if (!given->gram) return KILN_SAMPLE_PRODUCT;
+    return given->proportional ? KI_SAMPLE_SEEN_PROPORTIONAL : KI_SAMPLE_SEEN;
+}
+
 /* Y = what the entries have of A's rows, or *sum of it, or neither if there are none. */
 static kiln_status sample(kiln_matrix *Y, double *sum, int kind, const kiln_matrix *A, const struct plain *p,
                           const kiln_factor_rows *given) {
@@ -152,7 +164,6 @@ static kiln_status step(const struct ki_factor_rows *rows, const struct plain *p
 static kiln_status conjugate_gradient(const struct ki_factor_rows *rows, struct plain *p) {
     const kiln_factor_rows *given = &rows->given;
     const kiln_matrix *A = rows->A;
-    const bool implicit = given->gram != NULL;
     kiln_matrix **const vectors[] = {&p->Q, &p->R, &p->P};
     struct ki_kernel *begin, *kernel;
     int64_t groups;
@@ -160,11 +171,10 @@ static kiln_status conjugate_gradient(const struct ki_factor_rows *rows, struct 
     TRY(row_kernel(&begin, &groups, "factor_begin", A, given));
     TRY(row_kernel(&kernel, &groups, "factor_step", A, given));
     for (int i = 0; i < 3; i++) TRY(ki_matrix_new(vectors[i], A->device, A->type, A->rows, pitch_of(A)));
-    TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL, p->rows ? p->rows : A, p,
-               given));
+    TRY(sample(p->Q, NULL, wanted_of(given), p->rows ? p->rows : A, p, given));
     TRY(step(rows, p, begin, groups));
     for (int64_t i = 0; i < given->steps; i++) {
-        TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_SEEN : KILN_SAMPLE_PRODUCT, p->P, p, given));
+        TRY(sample(p->Q, NULL, seen_of(given), p->P, p, given));
         TRY(step(rows, p, kernel, groups));
     }
 done:
@@ -203,8 +213,7 @@ static kiln_status loss(const struct ki_factor_rows *rows, const struct plain *p
     double fit = 0;
     kiln_status status = KILN_OK;
     if (rows->parts & KILN_FACTOR_FIT)
-        TRY(sample(NULL, &fit, given->gram ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL,
-                   p->rows ? p->rows : rows->A, p, given));
+        TRY(sample(NULL, &fit, wanted_of(given), p->rows ? p->rows : rows->A, p, given));
     *rows->loss = fit / 2;
     TRY(own_parts(rows->loss, rows));
 done:

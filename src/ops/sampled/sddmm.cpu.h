@@ -116,6 +116,8 @@ ALWAYS_INLINE void FN(sampled_values)(real *f, double *sum, const struct ki_samp
         CASE(KILN_SAMPLE_RESIDUAL)
         CASE(KI_SAMPLE_WANTED)
         CASE(KI_SAMPLE_SEEN)
+        CASE(KI_SAMPLE_WANTED_PROPORTIONAL)
+        CASE(KI_SAMPLE_SEEN_PROPORTIONAL)
     default: break;
     }
 #undef CASE

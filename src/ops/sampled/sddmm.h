@@ -8,7 +8,12 @@
 enum { KI_SAMPLE_COLUMNS = 4096, KI_SAMPLE_PARTS = 256 };
 /* Kinds of sample that are the library's own (dialect/real_math.h): of implicit ratings, with alpha in the
  * place of the floor. */
-enum { KI_SAMPLE_WANTED = 5, KI_SAMPLE_SEEN = 6 };
+enum {
+    KI_SAMPLE_WANTED = 5,
+    KI_SAMPLE_SEEN = 6,
+    KI_SAMPLE_WANTED_PROPORTIONAL = 7,
+    KI_SAMPLE_SEEN_PROPORTIONAL = 8
+};
 
 /* q = f(value, a . b) for each entry; then out = alpha q + beta out where P is wanted, row i of Y = alpha
  * (sum of q b) + beta Z. By rows of S, or, with A and B exchanged, by its columns. */

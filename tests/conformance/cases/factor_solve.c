@@ -6,10 +6,10 @@
 #include "refusals.h"
 
 /* The kind of a problem: solver, and what the model is. */
-enum { SOLVER_CHOLESKY = 1, BIASES = 2, COUNTED = 4, IMPLICIT = 8 };
+enum { SOLVER_CHOLESKY = 1, BIASES = 2, COUNTED = 4, IMPLICIT = 8, PROPORTIONAL = 16 };
 
 static void list(struct problem_list *list) {
-    static const int kinds[] = {0, BIASES, COUNTED, IMPLICIT, BIASES | COUNTED};
+    static const int kinds[] = {0, BIASES, COUNTED, IMPLICIT, BIASES | COUNTED, IMPLICIT | PROPORTIONAL};
     static const enum pattern patterns[] = {PATTERN_UNIFORM, PATTERN_EMPTY_ROWS, PATTERN_DENSE_ROW,
                                             PATTERN_POWER_LAW, PATTERN_NO_ENTRIES};
     static const int64_t widths[] = {2, 1, 5, 17};
@@ -41,7 +41,8 @@ static kiln_status prepare(struct work *work) {
 
 static kiln_factor_rows rows_of(const struct work *work) {
     const int kind = work->problem->kind;
-    return (kiln_factor_rows){.R = work->X.matrix,
+    return (kiln_factor_rows){.size = sizeof(kiln_factor_rows),
+                              .R = work->X.matrix,
                               .B = work->y.matrix,
                               .gram = kind & IMPLICIT ? work->z.matrix : NULL,
                               .mean = 0.125,
@@ -50,7 +51,8 @@ static kiln_factor_rows rows_of(const struct work *work) {
                               .biases = (kind & BIASES) != 0,
                               .counted = (kind & COUNTED) != 0,
                               .solver = kind & SOLVER_CHOLESKY ? KILN_FACTOR_CHOLESKY : KILN_FACTOR_CG,
-                              .steps = 60};
+                              .steps = 60,
+                              .proportional = (kind & PROPORTIONAL) != 0};
 }
 
 /* From the same start each time; so many steps bring conjugate gradient to the minimum. */
@@ -99,13 +101,14 @@ static long double penalty_of(const struct work *work, int64_t u) {
 static void solve_row(long double *a, long double *fit, const struct work *work, int64_t u) {
     const int64_t k = work->problem->k, n = work->problem->cols, *start = work->X.host.row_start;
     const bool implicit = work->problem->kind & IMPLICIT;
+    const long double alone = work->problem->kind & PROPORTIONAL ? 0 : 1;
     long double *H = calloc((size_t)(k * k), sizeof *H), *weight = calloc((size_t)n, sizeof *weight),
                 *want = calloc((size_t)n, sizeof *want);
     memset(a, 0, (size_t)k * sizeof *a);
     for (int64_t j = 0; j < n; j++) weight[j] = implicit;
     for (int64_t e = start[u]; e < start[u + 1]; e++) {
         const int32_t j = work->X.host.col[e];
-        weight[j] = implicit ? 1 + 2 * fabsl(host_get(&work->X.host, e)) : 1;
+        weight[j] = implicit ? alone + 2 * fabsl(host_get(&work->X.host, e)) : 1;
         want[j] = wanted(work, e);
     }
     for (int64_t i = 0; i < k; i++) H[i * k + i] = penalty_of(work, u);
