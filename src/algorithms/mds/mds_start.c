@@ -39,9 +39,9 @@ static void centre(double *V, int64_t n, int64_t k) {
 struct subspace {
     struct ki_arena arena;
     int64_t n, k;
-    double *V, *W, *small, *rotation; /* n x k, n x k, k x k, k x k */
-    kiln_matrix *squares;             /* of the dissimilarities; NULL: X is multiplied */
-    kiln_matrix *in, *out, *product;  /* of a multiplication on the device */
+    double *V, *W, *small, *rotation, *values; /* n x k, n x k, k x k, k x k, k */
+    kiln_matrix *squares;                      /* of the dissimilarities; NULL: X is multiplied */
+    kiln_matrix *in, *out, *product;           /* of a multiplication on the device */
 };
 
 static kiln_status subspace_new(struct subspace *of, struct ki_mds *s) {
@@ -52,6 +52,7 @@ static kiln_status subspace_new(struct subspace *of, struct ki_mds *s) {
     of->W = ki_arena_room(arena, n * k, sizeof(double));
     of->small = ki_arena_room(arena, k * k, sizeof(double));
     of->rotation = ki_arena_room(arena, k * k, sizeof(double));
+    of->values = ki_arena_room(arena, k, sizeof(double));
     of->in = ki_arena_rows(arena, s->Y, k);
     of->out = ki_arena_rows(arena, s->Y, k);
     if (s->D)
@@ -87,8 +88,9 @@ done:
 }
 
 /* Y = the eigenvectors times the square roots of their eigenvalues. */
-static void layout_of(double *Y, struct subspace *of, int64_t p) {
+static kiln_status layout_of(double *Y, struct subspace *of, int64_t p) {
     const int64_t n = of->n, k = of->k;
+    kiln_status status;
     for (int64_t a = 0; a < k; a++)
         for (int64_t b = 0; b < k; b++) {
             double sum = 0;
@@ -96,19 +98,12 @@ static void layout_of(double *Y, struct subspace *of, int64_t p) {
                 sum += (of->V[i * k + a] * of->W[i * k + b] + of->V[i * k + b] * of->W[i * k + a]) / 2;
             of->small[a * k + b] = sum;
         }
-    ki_eigen(of->small, of->rotation, k, NULL);
-    for (int64_t c = 0; c < p; c++) {
-        int64_t largest = 0;
-        for (int64_t a = 1; a < k; a++)
-            if (of->small[a * k + a] > of->small[largest * k + largest]) largest = a;
-        const double value = of->small[largest * k + largest], scale = value > 0 ? sqrt(value) : 0;
-        for (int64_t i = 0; i < n; i++) {
-            double sum = 0;
-            for (int64_t a = 0; a < k; a++) sum += of->V[i * k + a] * of->rotation[a * k + largest];
-            Y[i * p + c] = scale * sum;
-        }
-        of->small[largest * k + largest] = -INFINITY;
-    }
+    TRY(ki_eigen(of->values, of->rotation, p, of->small, k, NULL));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < p; c++)
+            Y[i * p + c] = sqrt(fmax(of->values[c], 0)) * ki_dot(of->V + i * k, of->rotation + c * k, k);
+done:
+    return status;
 }
 
 /* A dimension in which all points have the same place would keep them there: such a one gets small random
@@ -170,7 +165,7 @@ kiln_status ki_mds_torgerson(struct ki_mds *s) {
         memcpy(of.V, of.W, (size_t)(of.n * of.k) * sizeof(double));
         orthonormalise(of.V, of.n, of.k);
     }
-    layout_of(Y, &of, s->p);
+    TRY(layout_of(Y, &of, s->p));
     for (int64_t e = 0; e < s->n * s->p && size_of(s) > 0; e++) Y[e] *= wanted_size(s) / size_of(s);
     spread(Y, s->n, s->p, wanted_size(s), s->options.seed);
     TRY(ki_vector_set(s->Y, Y));

@@ -53,23 +53,23 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* The rank of Z - W; -1 where its singular values do not say it. */
-static int64_t count_dimensions(const struct rank *of, int64_t k) {
+/* *count = the rank of Z - W; -1 where its singular values do not say it. */
+static kiln_status count_dimensions(int64_t *count, const struct rank *of, int64_t k) {
     const double surely = 1e-3, hardly = 1e-6;
-    double A[MANY * MANY] = {0}, Q[MANY * MANY];
-    int64_t count = 0;
+    double A[MANY * MANY] = {0}, squares[MANY];
+    kiln_status status;
     for (int64_t j = 0; j < of->n; j++) {
         double row[MANY];
         for (int64_t c = 0; c < k; c++) row[c] = of->spread[j] * (of->Z[j * k + c] - of->W[j * k + c]);
         for (int64_t c = 0; c < k; c++)
             for (int64_t d = 0; d < k; d++) A[c * k + d] += row[c] * row[d];
     }
-    ki_eigen(A, Q, k, NULL);
-    for (int64_t c = 0; c < k; c++) {
-        if (!(A[c * k + c] >= surely || A[c * k + c] <= hardly)) return -1;
-        count += A[c * k + c] >= surely;
-    }
-    return count;
+    TRY(ki_eigen(squares, NULL, 0, A, k, NULL));
+    *count = 0;
+    for (int64_t c = 0; c < k && *count >= 0; c++)
+        *count = squares[c] >= surely ? *count + 1 : squares[c] <= hardly ? *count : -1;
+done:
+    return status;
 }
 
 /* Returns whether vectors of k columns take no more than a quarter of the device's memory. */
@@ -100,7 +100,8 @@ kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm) {
         of.W = ki_arena_doubles(&arena, of.n * k);
         TRY(arena.status);
         TRY(rank_solve(&of, k));
-        const int64_t missing = of.found ? count_dimensions(&of, k) : -1;
+        int64_t missing = -1;
+        if (of.found) TRY(count_dimensions(&missing, &of, k));
         if (missing == k) continue; /* and perhaps more */
         if (missing >= 0) *parameters = (struct ki_parameters){most - missing, KI_COUNTED};
         break;

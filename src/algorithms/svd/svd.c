@@ -54,10 +54,11 @@ static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
     kiln_status status = KILN_OK;
     kiln_report *report = &s->run.report;
     const double tolerance = s->run.tolerance;
+    const int64_t certain = ki_svd_agreed(s, look->certain);
     int64_t good = 0;
     const bool fine = report->residual <= tolerance;
-    if (fine && (look->vanished || look->certain >= s->k - s->locked)) goto done;
-    while (good < s->locked + look->certain && s->residual[good] <= tolerance) good++;
+    if (fine && (look->vanished || certain >= s->k - s->locked)) goto done;
+    while (good < s->locked + certain && s->residual[good] <= tolerance) good++;
     if (good <= s->locked && (fine || !(report->residual < s->before / 2))) {
         if (!fine) report->stopped_by = KILN_STOP_STALLED;
         goto done;
@@ -109,13 +110,22 @@ static kiln_status check_state(const struct ki_svd *s) {
     return KILN_OK;
 }
 
-/* A look at the estimate costs the host more than a step on the Gram matrix costs the device: the next one
- * waits until the estimate may be small enough, if it falls on as it did. */
+/* Whether the host's look at the estimate, some 3 flops for each cube of V's columns, takes as long as a good
+ * part of a step. */
+static bool is_look_dear(const struct ki_svd *s) {
+    enum { FASTER = 256 }; /* a GPU than a core of the host */
+    const double n = (double)s->n, size = (double)s->known,
+                 entries = s->G && !s->exact ? n * n : (double)kiln_matrix_nnz(s->X);
+    const double step = 4 * entries * (double)(s->b * s->degree), look = 3 * size * size * size;
+    return 8 * look > (s->on_cpu ? step : step / FASTER);
+}
+
+/* The next look, where it is dear, waits until the estimate may be small enough, if it falls on as it did. */
 static void wait_for_next(struct ki_svd *s, double estimate) {
     const double goal = log(estimate / (s->run.tolerance / 2)),
                  gain = log(s->seen / estimate) / (double)s->apart;
     s->wait = 1;
-    if (s->G && !s->exact && goal > 0 && isfinite(goal) && gain > 0)
+    if (is_look_dear(s) && goal > 0 && isfinite(goal) && gain > 0)
         s->wait = isinf(gain) ? 2 : ki_max(1, (int64_t)fmin(goal / gain, WAIT_MOST));
     s->apart = s->wait;
     s->seen = estimate;
@@ -134,7 +144,8 @@ static kiln_status look(struct ki_svd *s) {
     kiln_status status = KILN_OK;
     const int64_t patience = s->patience, idle = s->idle;
     const double rounding = 64 * ki_epsilon(kiln_matrix_type(s->X));
-    struct ki_svd_outlook look = ki_svd_look(s);
+    struct ki_svd_outlook look;
+    TRY(ki_svd_look(&look, s));
     if (!s->run.cancelled && s->degree > 1 && !look.settled && ki_svd_is_full(s)) {
         TRY(ki_svd_judge(s));
         look.estimate = s->run.report.residual;

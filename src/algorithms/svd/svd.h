@@ -57,7 +57,6 @@ struct ki_svd {
     double *h;                                /* V^T C V_j, room for all panels */
     double *H, *K, *Q, *R;                    /* most x most, R b x b: what C V leaves is `next` times R */
     double *theta, *rest; /* Ritz values of V, descending, and how long C y - theta y is */
-    int64_t *order;       /* of eigenvectors */
     int64_t locked;       /* vectors in L */
     int64_t streams;      /* random blocks that were drawn */
     int64_t patience;     /* looks since the estimate was the least */
@@ -117,8 +116,9 @@ bool ki_svd_spread(struct ki_svd *s, int64_t kept);
 kiln_status ki_svd_begin(struct ki_svd *s);
 kiln_status ki_svd_step(struct ki_svd *s);
 kiln_status ki_svd_lock(struct ki_svd *s, int64_t count);
-/* theta and order, Q's columns the eigenvectors of H; where many are stopped, V's columns as they are. */
-void ki_svd_ritz(struct ki_svd *s);
+/* theta, and Q's rows the eigenvectors of H's `count` largest eigenvalues, or all that there are; of a run
+ * that is cancelled meanwhile, V's columns as they are. */
+kiln_status ki_svd_ritz(struct ki_svd *s, int64_t count);
 /* Holds what is to be expected of the triples that are wanted beside L; theta, and rest, are found for it. */
 struct ki_svd_outlook {
     double squares;  /* the sum of the singular values' squares that are expected of V */
@@ -128,14 +128,16 @@ struct ki_svd_outlook {
     bool settled;    /* the search cannot make the residuals smaller, or need not */
     bool vanished;   /* all that is left is rounding */
 };
-struct ki_svd_outlook ki_svd_look(struct ki_svd *s); /* nothing where the run is cancelled */
-bool ki_svd_is_whole(const struct ki_svd *s);        /* V spans all that there is beside L */
-bool ki_svd_is_full(const struct ki_svd *s);         /* V has no room for another block */
+kiln_status ki_svd_look(struct ki_svd_outlook *to, struct ki_svd *s); /* nothing where the run is cancelled */
+/* Returns how many of the first `certain` have values that A itself has confirmed, at V's judgement. */
+int64_t ki_svd_agreed(const struct ki_svd *s, int64_t certain);
+bool ki_svd_is_whole(const struct ki_svd *s); /* V spans all that there is beside L */
+bool ki_svd_is_full(const struct ki_svd *s);  /* V has no room for another block */
 
 /* svd_judge.c: the k triples of the search as it stands, and their residuals, from A itself. */
 kiln_status ki_svd_judge(struct ki_svd *s);
-/* near_v = L and, behind its columns, the search's first Ritz vectors; orthonormal. */
-kiln_status ki_svd_gather(struct ki_svd *s);
+/* near_v = L and, behind its columns, the Ritz vectors that ki_svd_ritz has found; orthonormal. */
+kiln_status ki_svd_collect(struct ki_svd *s);
 
 /* svd_small.c: R = U diag(s) V^T, k x k, s descending: R becomes U. */
 void ki_small_svd(double *R, double *V, double *s, int64_t k, struct ki_run *run);

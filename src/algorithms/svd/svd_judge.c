@@ -12,7 +12,7 @@ static void swap(kiln_matrix **a, kiln_matrix **b) {
     *b = kept;
 }
 
-kiln_status ki_svd_gather(struct ki_svd *s) {
+kiln_status ki_svd_collect(struct ki_svd *s) {
     kiln_status status;
     struct ki_arena arena = {0};
     const int64_t k = s->k, w = s->width, size = ki_min(s->known, s->near - s->locked);
@@ -23,12 +23,11 @@ kiln_status ki_svd_gather(struct ki_svd *s) {
         TRY(ki_copy(s->near_v, s->L));
     else
         TRY(kiln_fill(s->near_v, 0));
-    ki_svd_ritz(s);
     for (int64_t i = 0; i * w < size; i++) {
         memset(values, 0, (size_t)(w * k) * sizeof *values);
         for (int64_t r = 0; r < w && i * w + r < size; r++)
             for (int64_t c = 0; c < k - s->locked && c < size; c++)
-                values[r * k + s->locked + c] = s->Q[(i * w + r) * size + s->order[c]];
+                values[r * k + s->locked + c] = s->Q[c * size + i * w + r];
         TRY(ki_vector_set(part, values));
         TRY(kiln_multiply(s->near_v, 1, KILN_PLAIN, s->V[i], part, 1, s->near_v));
     }
@@ -105,7 +104,10 @@ kiln_status ki_svd_judge(struct ki_svd *s) {
     kiln_report *report = &s->run.report;
     double worst = 0, squares = 0;
     TRY(make_room(s));
-    if (s->known > 0) TRY(ki_svd_gather(s)); /* else it was done before the search began anew */
+    if (s->known > 0) { /* else it was done before the search began anew */
+        TRY(ki_svd_ritz(s, s->k - s->locked));
+        TRY(ki_svd_collect(s));
+    }
     TRY(split(s));
     memset(s->residual, 0, (size_t)s->k * sizeof *s->residual);
     TRY(measure(s, s->far_x, s->far_v));

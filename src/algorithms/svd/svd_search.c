@@ -94,7 +94,7 @@ static kiln_status combine(struct ki_svd *s, int64_t panel, int64_t kept, kiln_m
         memset(values, 0, (size_t)(w * w) * sizeof *values);
         for (int64_t r = 0; r < w && i * w + r < size; r++)
             for (int64_t c = 0; c < w && panel * w + c < kept; c++)
-                values[r * w + c] = s->Q[(i * w + r) * size + s->order[panel * w + c]];
+                values[r * w + c] = s->Q[(panel * w + c) * size + i * w + r];
         TRY(ki_vector_set(mix, values));
         TRY(kiln_multiply(s->fresh[panel], 1, KILN_PLAIN, s->V[i], mix, i > 0, s->fresh[panel]));
     }
@@ -143,12 +143,11 @@ static kiln_status begin_anew(struct ki_svd *s, int64_t kept) {
     for (int64_t i = 0; i * w < size; i++) {
         memset(values, 0, (size_t)(w * b) * sizeof *values);
         for (int64_t r = 0; r < w && i * w + r < size; r++)
-            for (int64_t c = 0; c < kept; c++)
-                values[r * b + c % b] += s->Q[(i * w + r) * size + s->order[c]];
+            for (int64_t c = 0; c < kept; c++) values[r * b + c % b] += s->Q[c * size + i * w + r];
         TRY(ki_vector_set(mix, values));
         TRY(kiln_multiply(s->next, 1, KILN_PLAIN, s->V[i], mix, i > 0, s->next));
     }
-    TRY(ki_svd_gather(s));
+    TRY(ki_svd_collect(s));
     TRY(first_block(s));
 done:
     return ki_arena_free(&arena, status);
@@ -195,7 +194,7 @@ kiln_status ki_svd_step(struct ki_svd *s) {
     s->judged = false;
     if (ki_svd_is_full(s)) {
         const int64_t kept = kept_of(s);
-        ki_svd_ritz(s);
+        TRY(ki_svd_ritz(s, ki_max(kept, s->k - s->locked)));
         if (s->run.cancelled) goto done;
         TRY((ki_svd_spread(s, kept) ? begin_anew : restart)(s, kept));
     }
@@ -212,20 +211,6 @@ done:
     return status;
 }
 
-/* K = H; theta and order from K's diagonal, when its eigenvalues stand there. */
-static void take_values(struct ki_svd *s, int64_t size) {
-    for (int64_t c = 0; c < size; c++) s->order[c] = c;
-    for (int64_t c = 0; c < size; c++) {
-        int64_t largest = c;
-        for (int64_t i = c + 1; i < size; i++)
-            if (s->K[s->order[i] * (size + 1)] > s->K[s->order[largest] * (size + 1)]) largest = i;
-        const int64_t kept = s->order[c];
-        s->order[c] = s->order[largest];
-        s->order[largest] = kept;
-        s->theta[c] = s->K[s->order[c] * (size + 1)];
-    }
-}
-
 static int64_t take_H(struct ki_svd *s) {
     const int64_t size = size_of(s);
     for (int64_t i = 0; i < size; i++)
@@ -233,38 +218,36 @@ static int64_t take_H(struct ki_svd *s) {
     return size;
 }
 
-void ki_svd_ritz(struct ki_svd *s) {
-    const int64_t size = take_H(s);
-    if (!ki_eigen(s->K, s->Q, size, &s->run)) { /* V's columns as they are */
-        take_H(s);
-        for (int64_t i = 0; i < size * size; i++) s->Q[i] = i % (size + 1) == 0;
-    }
-    take_values(s, size);
+kiln_status ki_svd_ritz(struct ki_svd *s, int64_t count) {
+    kiln_status status;
+    const int64_t size = take_H(s), found = ki_min(count, size);
+    TRY(ki_eigen(s->theta, s->Q, found, s->K, size, &s->run));
+    if (!s->run.cancelled) goto done;
+    for (int64_t c = 0; c < size; c++) s->theta[c] = s->H[c * (s->most + 1)];
+    for (int64_t i = 0; i < found * size; i++) s->Q[i] = i % (size + 1) == 0;
+done:
+    return status;
 }
 
-/* Only those numbers of the eigenvectors are found that belong to V's last block. False: the caller asks to
- * stop. */
-static bool find_rest(struct ki_svd *s) {
-    const int64_t size = take_H(s), b = s->b, ends = size - (s->known - b);
-    if (!ki_eigen_ends(s->K, s->Q, size, ends, &s->run)) return false;
-    take_values(s, size);
-    for (int64_t c = 0; c < size; c++) {
-        const double *const own = s->Q + s->order[c] * ends;
+/* theta, and the lengths `rest` of the wanted ones, unless the caller asks to stop. */
+static kiln_status find_rest(struct ki_svd *s, int64_t wanted) {
+    kiln_status status;
+    const int64_t size = take_H(s), b = s->b, last = s->known - b;
+    TRY(ki_eigen(s->theta, s->Q, wanted, s->K, size, &s->run));
+    for (int64_t c = 0; c < size && !s->run.cancelled; c++) {
+        const double p = s->theta[c];
         double square = 0;
-        for (int64_t r = 0; r < b; r++) {
-            double sum = 0;
-            for (int64_t i = 0; i < ends; i++) sum += s->R[r * b + i] * own[i];
-            square += sum * sum;
+        s->theta[c] = ki_svd_value(s, p);
+        for (int64_t r = 0; c < wanted && r < b; r++) {
+            const double part = ki_dot(s->R + r * b, s->Q + c * size + last, size - last);
+            square += part * part;
         }
-        s->rest[c] = sqrt(square);
-        if (s->degree == 1) continue;
         /* Along the eigenvalue l a residual of P is C's, (l - theta) / (P(l) - P(theta)) times as long:
          * theta / (P(theta) - 1) at most. */
-        const double p = s->theta[c];
-        s->theta[c] = ki_svd_value(s, p);
-        s->rest[c] *= p > 1 ? s->theta[c] / (p - 1) : INFINITY;
+        s->rest[c] = sqrt(square) * (s->degree == 1 ? 1 : p > 1 ? s->theta[c] / (p - 1) : INFINITY);
     }
-    return true;
+done:
+    return status;
 }
 
 /* Returns what products with C are off by, of vectors orthogonal to L: as a value of A. */
@@ -284,18 +267,36 @@ static double blur_of(const struct ki_svd *s, double first) {
     return MANY * 8 * ki_epsilon(kiln_matrix_type(s->X)) * (first * first + s->taken * s->unit * s->unit);
 }
 
-struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
+/* C's eigenvalue may be off by so much, and its vector is known: turned by little, or by what a tolerance
+ * that is not half of the type's digits allows. */
+static double enough_of(const struct ki_svd *s, double value, double first) {
+    const double half = s->run.tolerance / 2, known = sqrt(ki_epsilon(kiln_matrix_type(s->X)));
+    return fmax(value / 8, half > known ? half * sqrt(fmax(value, 0)) * first : 0);
+}
+
+int64_t ki_svd_agreed(const struct ki_svd *s, int64_t certain) {
+    int64_t count = 0;
+    for (; count < certain; count++) {
+        const double value = ki_svd_value(s, s->theta[count]), found = s->s[s->locked + count];
+        const double own = s->options.graph ? found : found * found;
+        if (!(fabs(own - value) <= enough_of(s, value, s->s[0]))) break;
+    }
+    return count;
+}
+
+kiln_status ki_svd_look(struct ki_svd_outlook *to, struct ki_svd *s) {
+    kiln_status status = KILN_OK;
     const int64_t wanted = ki_min(s->k - s->locked, s->near - s->locked), size = size_of(s);
     struct ki_svd_outlook look = {.settled = size >= wanted, .estimate = INFINITY};
     if (!look.settled) { /* all of V's values are wanted */
         for (int64_t c = 0; c < size; c++)
             look.squares += square_of(s, ki_svd_value(s, s->H[c * (s->most + 1)]));
-        return look;
+        goto done;
     }
-    if (!find_rest(s)) return look;
+    TRY(find_rest(s, wanted));
+    if (s->run.cancelled) goto done;
     const double largest = sqrt(fmax(s->theta[0], 0)), first = s->locked > 0 ? s->s[0] : largest;
     const double rounding = rounding_of(s) * largest;
-    const double known = fmax(s->run.tolerance / 2, sqrt(ki_epsilon(kiln_matrix_type(s->X))));
     bool lacks = false, held = false; /* a triple is not there yet; it is as near as rounding may let it */
     look.estimate = 0;
     look.vanished = largest <= (double)ki_max(s->m, s->n) * rounding_of(s);
@@ -307,8 +308,11 @@ struct ki_svd_outlook ki_svd_look(struct ki_svd *s) {
         look.blur = fmax(look.blur, own > 0 ? blur_of(s, first) / own : INFINITY);
         if (part > s->run.tolerance / 2 && s->rest[c] > rounding) lacks = true;
         if (part > s->run.tolerance / 2 && s->rest[c] <= rounding) held = true;
-        if (look.certain == c && part <= s->run.tolerance / 2 && rounding < known * own) look.certain++;
+        const bool is_known = rounding < enough_of(s, s->theta[c], first);
+        if (look.certain == c && part <= s->run.tolerance / 2 && is_known) look.certain++;
     }
     look.settled = !lacks && !(held && look.estimate < s->least / 2); /* while it falls, it is no rounding */
-    return look;
+done:
+    *to = look;
+    return status;
 }

@@ -174,7 +174,6 @@ static kiln_status make_rooms(struct ki_svd *s) {
     s->h = ki_run_reals(run, s->panels * s->width * b);
     s->theta = ki_run_reals(run, w);
     s->rest = ki_run_reals(run, w);
-    s->order = ki_arena_integers(&run->arena, w);
     s->s = ki_run_reals(run, k);
     s->residual = ki_run_reals(run, k);
     return run->arena.status;

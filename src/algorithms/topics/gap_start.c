@@ -20,7 +20,7 @@ struct pairs {
     int64_t k, p;               /* wanted; iterated on */
     kiln_matrix *U, *V, *Y, *Z; /* m x p, n x p; what becomes them */
     kiln_matrix *gram, *rotation;
-    double *g, *q, *r; /* p x p */
+    double *g, *q, *r, *squares; /* p x p, and p */
 };
 
 static kiln_status pairs_new(struct pairs *s, struct ki_arena *arena, const kiln_matrix *X, int64_t k) {
@@ -36,6 +36,7 @@ static kiln_status pairs_new(struct pairs *s, struct ki_arena *arena, const kiln
     s->rotation = ki_arena_model(arena, X, p, p);
     s->g = ki_arena_reals(arena, p * p);
     s->q = ki_arena_reals(arena, p * p);
+    s->squares = ki_arena_reals(arena, p);
     s->r = ki_arena_reals(arena, p * p);
     return arena->status;
 }
@@ -45,22 +46,16 @@ static kiln_status pairs_new(struct pairs *s, struct ki_arena *arena, const kiln
 static kiln_status orthonormalise(kiln_matrix *W, double *sum, struct pairs *s, const kiln_matrix *Y) {
     const int64_t p = s->p;
     const double epsilon = ki_epsilon(kiln_matrix_type(Y)) * (double)p;
-    double most = 0;
     kiln_status status;
     TRY(kiln_gram(s->gram, NULL, Y, NULL, NULL));
     TRY(ki_vector_get(s->g, s->gram));
-    ki_eigen(s->g, s->q, p, NULL);
+    TRY(ki_eigen(s->squares, s->q, p, s->g, p, NULL));
     *sum = 0;
     for (int64_t c = 0; c < p; c++) {
-        int64_t largest = 0;
-        for (int64_t a = 1; a < p; a++)
-            if (s->g[a * p + a] > s->g[largest * p + largest]) largest = a;
-        const double square = s->g[largest * p + largest];
-        most = fmax(most, square);
-        const double scale = square > epsilon * most && square > 0 ? 1 / sqrt(square) : 0;
-        for (int64_t i = 0; i < p; i++) s->r[i * p + c] = scale * s->q[i * p + largest];
+        const double square = s->squares[c],
+                     scale = square > epsilon * s->squares[0] && square > 0 ? 1 / sqrt(square) : 0;
+        for (int64_t i = 0; i < p; i++) s->r[i * p + c] = scale * s->q[c * p + i];
         if (c < s->k && scale > 0) *sum += 1 / scale;
-        s->g[largest * p + largest] = -INFINITY;
     }
     TRY(ki_vector_set(s->rotation, s->r));
     TRY(kiln_multiply(W, 1, KILN_PLAIN, Y, s->rotation, 0, NULL));
