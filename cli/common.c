@@ -173,6 +173,21 @@ int run_read_column_file(struct run *run, kiln_matrix **column, const char *path
     return code;
 }
 
+/* A packed file has a column unasked. It counts for a verb that has an option for it; an offset, and what
+ * verify and statistics take, if the model was trained with it. */
+static bool is_taken(const struct run *run, const kiln_model *model, const char *what, const char *asked) {
+    const unsigned judges = VERB_BIT(VERIFY) | VERB_BIT(STATISTICS);
+    bool taken = asked != NULL;
+    for (int i = 0; i < option_count; i++)
+        taken |= strcmp(option_table[i].name, what) == 0 && option_applies(&option_table[i], run->verb);
+    if (!taken || asked || !model || (strcmp(what, "offset") != 0 && !(run->verb->kinds & judges)))
+        return taken;
+    json_t *used = model_options(model);
+    taken = json_is_string(json_object_get(used, what));
+    json_decref(used);
+    return taken;
+}
+
 static int take_column(struct run *run, kiln_matrix **column, const kiln_matrix *found, const char *path,
                        const char *what, const kiln_data *table) {
     if (found && path)
@@ -185,11 +200,27 @@ static int take_column(struct run *run, kiln_matrix **column, const kiln_matrix 
     return 0;
 }
 
-int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weights, kiln_matrix **offset) {
+int run_read_columns(struct run *run, const kiln_data *data, const kiln_model *model, kiln_matrix **weights,
+                     kiln_matrix **offset) {
     const struct settings *settings = run->settings;
-    int code = take_column(run, weights, kiln_data_weights(data), settings->weights_file, "weights", data);
-    return code ? code
-                : take_column(run, offset, kiln_data_offset(data), settings->offset_file, "offset", data);
+    const struct {
+        kiln_matrix **column;
+        const kiln_matrix *found;
+        const char *what, *name, *asked, *path;
+    } roles[] = {{weights, kiln_data_weights(data), "weights", kiln_data_role_name(data, KILN_COLUMN_WEIGHTS),
+                  settings->weights, settings->weights_file},
+                 {offset, kiln_data_offset(data), "offset", kiln_data_role_name(data, KILN_COLUMN_OFFSET),
+                  settings->offset, settings->offset_file}};
+    int code = 0;
+    for (size_t i = 0; !code && i < sizeof roles / sizeof *roles; i++) {
+        const bool taken = roles[i].found && is_taken(run, model, roles[i].what, roles[i].asked);
+        if (roles[i].found && !taken)
+            say_error("kiln: warning: the file's %s, '%s', is not used", roles[i].what, roles[i].name);
+        if (roles[i].column)
+            code = take_column(run, roles[i].column, taken ? roles[i].found : NULL, roles[i].path,
+                               roles[i].what, data);
+    }
+    return code;
 }
 
 bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *type, int64_t *rows,

@@ -48,8 +48,9 @@ int run_open_device(struct run *run, const char *standard); /* --device, else `s
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model);
 int run_load_model(kiln_model **model, const char *path);
 /* The rows' weights and offset, from columns of the data or from files of their own, on the run's device;
- * NULL if there are none. */
-int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weights, kiln_matrix **offset);
+ * NULL if there are none. model: the one that is used on the data, or NULL; offset may be NULL. */
+int run_read_columns(struct run *run, const kiln_data *data, const kiln_model *model, kiln_matrix **weights,
+                     kiln_matrix **offset);
 /* One number for each row of the table, from a file that has one for those that were left out, too; what:
  * "weights", for messages. */
 int run_read_column_file(struct run *run, kiln_matrix **column, const char *path, kiln_type type,

@@ -49,6 +49,9 @@ int run_read_groups(struct run *run, const kiln_data *data, int64_t **groups, in
     const kiln_matrix *X = kiln_data_X(data);
     const int64_t rows = kiln_matrix_rows(X), *found = kiln_data_groups(data);
     if (!found && !run->settings->groups_file) return 0;
+    if (found && run->settings->groups_file)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
+                         "--groups and --groups-file together");
     *groups = malloc((size_t)rows * sizeof **groups + 1);
     if (!*groups) return no_memory();
     if (!found) return read_file(run, *groups, count, data);

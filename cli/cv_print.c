@@ -61,7 +61,8 @@ json_t *cv_json(const struct training *job, const struct validation *validation)
     json_put(object, "folds", folded ? json_integer(validation->folds) : json_null());
     json_put_count(object, "finished", validation->finished);
     json_put_count(object, "seed", settings->seed);
-    json_put_text(object, "groups", settings->groups ? settings->groups : settings->groups_file);
+    const char *groups = kiln_data_role_name(job->data, KILN_COLUMN_GROUPS);
+    json_put_text(object, "groups", !folded ? NULL : groups ? groups : settings->groups_file);
     json_put_text(object, "held_out", settings->held_out);
     for (int64_t i = 0; i < validation->count; i++)
         json_add(values, tried_json(validation, &validation->tried[i]));

@@ -301,6 +301,11 @@ static void put_columns(struct result *result, const kiln_data *data) {
     enum { SHOWN = 200 };
     int64_t count = 0;
     while (kiln_data_column(data, count)) count++;
+    for (kiln_column_role role = KILN_COLUMN_WEIGHTS; role <= KILN_COLUMN_GROUPS; role++) {
+        const char *name = kiln_data_role_name(data, role);
+        if (role == KILN_COLUMN_IGNORED) continue;
+        PUT(result, roles[role], TEXT(name), .label = name && !count ? roles[role] : NULL);
+    }
     PUT(result, "columns_of_file", TABLE(count, count ? put_column : NULL, data), .most = SHOWN,
         .rest = " columns: --json has all");
 }

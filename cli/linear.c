@@ -53,8 +53,6 @@ static int check_settings(const struct settings *settings, const struct algorith
          "--cv 5 holds a fifth of them out at a time"},
         {(settings->groups || settings->groups_file) && !settings->folds, "--groups: there are no folds",
          "--cv 5 makes folds, each of whole groups"},
-        {settings->groups && settings->groups_file, "--groups and --groups-file together",
-         "give one of them"},
         {settings->warm_start && settings->folds, "--warm-start and --cv together",
          "each fold begins at zero"},
         {(settings->checkpoint || settings->resume) && cv_wanted(settings) && !settings->folds,
@@ -259,11 +257,7 @@ static int validate(struct solving *s) {
 static int prepare(struct solving *s) {
     struct run *run = s->run;
     struct training *job = s->state;
-    int code = run_read_columns(run, s->data, &job->weights, &job->offset);
-    /* A packed file has one unasked, which the model would forget and predictions from a table lack. */
-    if (!code && job->offset && !run->settings->offset && !run->settings->offset_file)
-        code = fail_with(KILN_ERR_ARGUMENT, WORKING, "--offset NAME says it, and the model remembers",
-                         "the file has an offset that is not asked for");
+    int code = run_read_columns(run, s->data, NULL, &job->weights, &job->offset);
     if (!code) code = run_read_groups(run, s->data, &job->groups, &job->group_count);
     if (!code) code = job->algorithm->prepare(run, job);
     return !code && cv_wanted(run->settings) ? validate(s) : code;

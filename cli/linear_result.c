@@ -205,12 +205,12 @@ void linear_options(struct result *result, const struct solving *s) {
         PUT(result, "parameter", NUMBER(job->loss.parameter));
         PUT(result, "link_power", NUMBER(job->loss.link_power));
         PUT(result, "standard_errors", FLAG(job->errors != NULL));
-        PUT(result, "offset", TEXT(settings->offset));
+        PUT(result, "offset", TEXT(kiln_data_role_name(job->data, KILN_COLUMN_OFFSET)));
         PUT(result, "offset_file", TEXT(settings->offset_file));
     }
     if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) PUT(result, "epsilon", NUMBER(job->loss.parameter));
     PUT(result, "missing", TEXT(settings->missing));
-    PUT(result, "weights", TEXT(settings->weights));
+    PUT(result, "weights", TEXT(kiln_data_role_name(job->data, KILN_COLUMN_WEIGHTS)));
     PUT(result, "weights_file", TEXT(settings->weights_file));
     PUT(result, "warm_start", TEXT(settings->warm_start));
     result_close(result);

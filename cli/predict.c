@@ -80,7 +80,7 @@ static int read_data(struct run *run, struct prediction *p) {
     const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
     const kiln_work work = choose_work(run->verb, p->data, 1, passes);
     if (!code) code = choose_device(run, p->data, &work);
-    return code ? code : run_read_columns(run, p->data, &p->weights, &p->offset);
+    return code ? code : run_read_columns(run, p->data, p->model, &p->weights, &p->offset);
 }
 
 /* -------------------------------------------------------------------------------------- predicting */

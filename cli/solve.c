@@ -131,7 +131,7 @@ static void put_options(struct result *result, const struct solving *s) {
     if (settings->weight) PUT(result, "weight", TEXT(settings->weight));
     if (s->run->verb->kinds & VERB_BIT(ROWS)) {
         PUT(result, "missing", TEXT(settings->missing));
-        PUT(result, "weights", TEXT(settings->weights));
+        PUT(result, "weights", TEXT(kiln_data_role_name(s->data, KILN_COLUMN_WEIGHTS)));
         PUT(result, "weights_file", TEXT(settings->weights_file));
     }
     result_close(result);

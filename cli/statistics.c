@@ -54,6 +54,8 @@ struct statistics {
 
 /* ------------------------------------------------------------------------------------------ checks */
 
+static const char CLUSTER[] = "--errors cluster --groups COLUMN";
+
 static int check_options(struct statistics *s) {
     const struct wanted *wanted = s->wanted;
     const struct settings *settings = s->run->settings;
@@ -67,14 +69,17 @@ static int check_options(struct statistics *s) {
     if (wanted->against && strcmp(s->run->arguments[1], "-") == 0)
         return fail_with(KILN_ERR_ARGUMENT, READING, "write them to a file",
                          "--against reads the data once for each model, which standard input cannot give");
-    if (settings->groups && settings->groups_file)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
-                         "--groups and --groups-file together");
-    if (grouped != (s->errors == KILN_ERRORS_CLUSTER))
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--errors cluster --groups COLUMN",
-                         grouped ? "--groups: the errors are not those of clusters"
-                                 : "--errors cluster: no column says what the clusters are");
+    if (grouped && s->errors != KILN_ERRORS_CLUSTER)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, CLUSTER,
+                         "--groups: the errors are not those of clusters");
     return 0;
+}
+
+static int read_clusters(struct statistics *s) {
+    const int code = run_read_groups(s->run, s->p.data, &s->groups, &s->group_count);
+    return code || s->groups ? code
+                             : fail_with(KILN_ERR_ARGUMENT, WORKING, CLUSTER,
+                                         "--errors cluster: no column says what the clusters are");
 }
 
 /* Reads how the model was trained: what is not said is not known to be none. */
@@ -191,8 +196,7 @@ static int make(struct statistics *s) {
     int code = prediction_make(s->run, &s->p);
     if (!code) code = check_model(s, s->run->arguments[0]);
     if (!code && s->p.classes.count) code = take_outcomes(s);
-    if (!code && s->errors == KILN_ERRORS_CLUSTER)
-        code = run_read_groups(s->run, s->p.data, &s->groups, &s->group_count);
+    if (!code && s->errors == KILN_ERRORS_CLUSTER) code = read_clusters(s);
     if (!code) code = infer(s);
     if (!code) warn_away(s);
     return code;

@@ -136,7 +136,7 @@ static int read_data(struct run *run, struct linear *l) {
     const kiln_matrix *y = kiln_data_y(l->v->data);
     if (!y)
         return fail_with(KILN_ERR_DATA, READING, "", "%s has no targets to verify with", run->arguments[1]);
-    code = run_read_columns(run, l->v->data, &l->weights, &l->offset);
+    code = run_read_columns(run, l->v->data, l->v->model, &l->weights, &l->offset);
     if (!code) code = classes_of_model(run, &l->classes, l->v->model);
     if (!code && l->classes.count && kiln_matrix_cols(y) == 1) return take_labels(l);
     if (!code && kiln_matrix_copy(&l->y, run->device, KILN_TYPE_DEFAULT, y) != KILN_OK)

@@ -21,7 +21,7 @@ struct wanted {
 };
 
 struct clustering {
-    kiln_matrix *centres, *clusters, *labels, *weights, *offset;
+    kiln_matrix *centres, *clusters, *labels, *weights;
     double *table, *label, *at; /* on the host: clusters, labels, centres; at NULL: too many */
     kiln_data *given;           /* --init FILE */
     int64_t k;
@@ -115,7 +115,7 @@ static int prepare(struct solving *s) {
     const kiln_matrix *X = solving_X(s);
     const char *file = init_file(s);
     c->k = wanted->clusters;
-    int code = run_read_columns(s->run, s->data, &c->weights, &c->offset);
+    int code = run_read_columns(s->run, s->data, NULL, &c->weights, NULL);
     if (!code && s->warm) code = take_model(s);
     if (!code && !s->warm)
         code = file ? read_centres(s, file) : solve_allocate(&c->centres, s, c->k, kiln_matrix_cols(X));
@@ -148,7 +148,7 @@ static int finish(struct solving *s) {
 
 static void free_clustering(struct solving *s) {
     struct clustering *c = s->state;
-    kiln_matrix *const all[] = {c->centres, c->clusters, c->labels, c->weights, c->offset};
+    kiln_matrix *const all[] = {c->centres, c->clusters, c->labels, c->weights};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     kiln_data_free(c->given);
     free(c->table);
@@ -269,10 +269,10 @@ static void claim_clustering(struct verifying *v, const kiln_kmeans_verification
 }
 
 static int verify_kmeans(struct run *run, struct verifying *v) {
-    kiln_matrix *centres = NULL, *clusters = NULL, *weights = NULL, *offset = NULL;
+    kiln_matrix *centres = NULL, *clusters = NULL, *weights = NULL;
     kiln_kmeans_verification found = {.size = sizeof found};
     int code = load_verified(run, v, &centres, &clusters);
-    if (!code) code = run_read_columns(run, v->data, &weights, &offset);
+    if (!code) code = run_read_columns(run, v->data, v->model, &weights, NULL);
     const double start = clock_seconds();
     const kiln_kmeans_options options = {.spherical = json_is_true(json_object_get(v->options, "spherical")),
                                          .weights = weights,
@@ -281,7 +281,7 @@ static int verify_kmeans(struct run *run, struct verifying *v) {
         code = fail_library(READING);
     run->seconds.solve = clock_seconds() - start;
     if (!code) claim_clustering(v, &found, kiln_matrix_type(centres));
-    kiln_matrix *const all[] = {centres, clusters, weights, offset};
+    kiln_matrix *const all[] = {centres, clusters, weights};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     return code;
 }

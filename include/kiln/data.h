@@ -190,6 +190,8 @@ typedef enum kiln_column_role {
     KILN_COLUMN_IGNORED = 4,
     KILN_COLUMN_GROUPS = 5
 } kiln_column_role;
+/* The name of the column with the role WEIGHTS, OFFSET or GROUPS; NULL if there is none. */
+KILN_API const char *kiln_data_role_name(const kiln_data *data, kiln_column_role role);
 /* A column of a CSV file or of a table in memory. levels counts those of text, missing fields not among
  * them. With missing = MEAN or INDICATOR missing counts fields, and least, most and mean are those of the
  * numbers that are there; else 0 and NaN. */

@@ -19,6 +19,10 @@ from ._load import label_array, open_model
 from ._words import advice, of_table, speaking, warn, words as told
 
 
+_ROLES = {"weights": lib.KILN_COLUMN_WEIGHTS, "offset": lib.KILN_COLUMN_OFFSET,
+          "groups": lib.KILN_COLUMN_GROUPS}
+
+
 class Data(NamedTuple):
     """A file's content; arrays are in host memory."""
 
@@ -29,6 +33,7 @@ class Data(NamedTuple):
     weights: Any = None
     offset: Any = None
     groups: Any = None
+    roles: dict[str, str] = {}  # names of the columns of weights, offset, groups
 
     def __repr__(self) -> str:
         """Shapes in place of numbers."""
@@ -142,7 +147,9 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
                             f"{path} is missing, or no finite number")
     of = lib.kiln_data_groups(data)
     numbers = np.array(ffi.unpack(of, X.shape[0]), np.int64) if of and X.shape[0] else None
-    return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)
+    columns = {role: text(lib.kiln_data_role_name(data, number)) for role, number in _ROLES.items()}
+    return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers,
+                {role: name for role, name in columns.items() if name})
 
 
 def _column(said: str | int | None, name: str) -> str | None:

@@ -34,6 +34,7 @@ static void free_classes(char ***names, int64_t *count, int64_t targets) {
 void ki_table_clear(struct ki_table *table) {
     free_names(table->feature_names, table->name_text ? 0 : table->cols);
     free_names(table->target_names, table->targets);
+    for (int i = 0; i < KI_TABLE_ROLES; i++) ki_free(table->role_names[i]);
     free_classes(table->class_names, table->class_count, table->targets);
     ki_free(table->name_text);
     ki_free(table->row_names);
@@ -223,6 +224,8 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     data->name_text = table->name_text;
     data->row_names = table->row_names;
     data->row_name_text = table->row_name_text;
+    memcpy(data->role_names, table->role_names, sizeof data->role_names);
+    memset(table->role_names, 0, sizeof table->role_names);
     data->class_names = table->class_names;
     data->class_count = table->class_count;
     data->schema = table->schema;
@@ -415,6 +418,7 @@ void kiln_data_free(kiln_data *data) {
     if (!data) return;
     free_names(data->feature_names, data->X && !data->name_text ? data->X->cols : 0);
     free_names(data->target_names, data->y ? data->y->cols : 0);
+    for (int i = 0; i < KI_TABLE_ROLES; i++) ki_free(data->role_names[i]);
     free_classes(data->class_names, data->class_count, data->y ? data->y->cols : 0);
     ki_free(data->name_text);
     ki_free(data->row_names);
@@ -468,6 +472,16 @@ const char *kiln_data_row_name(const kiln_data *data, int64_t i) {
 
 const char *kiln_data_target_name(const kiln_data *data, int64_t j) {
     return data && data->target_names && j >= 0 && j < data->y->cols ? data->target_names[j] : NULL;
+}
+
+const char *kiln_data_role_name(const kiln_data *data, kiln_column_role role) {
+    if (!data) return NULL;
+    switch (role) {
+    case KILN_COLUMN_WEIGHTS: return data->role_names[KI_TABLE_WEIGHTS];
+    case KILN_COLUMN_OFFSET: return data->role_names[KI_TABLE_OFFSET];
+    case KILN_COLUMN_GROUPS: return data->role_names[KI_TABLE_GROUPS];
+    default: return NULL;
+    }
 }
 
 const char *kiln_data_class_name(const kiln_data *data, int64_t j, int64_t number) {

@@ -7,6 +7,9 @@
 #include "core/codes/codes.h"
 #include "io/input.h"
 
+/* Columns that are neither features nor targets, as kiln_read_options names them. */
+enum ki_table_role { KI_TABLE_WEIGHTS, KI_TABLE_OFFSET, KI_TABLE_GROUPS, KI_TABLE_ROLES };
+
 /* Pairs of text and hint, NUL-terminated each. */
 struct ki_warnings {
     struct ki_bytes text;
@@ -16,7 +19,7 @@ struct ki_warnings {
 struct kiln_data {
     kiln_matrix *X, *y, *weights, *offset; /* all but X NULL if there are none */
     int64_t *groups;                       /* of the rows, or NULL */
-    char **feature_names, **target_names, **row_names;
+    char **feature_names, **target_names, **row_names, *role_names[KI_TABLE_ROLES];
     char *name_text;     /* where the features' names lie; NULL if each has memory of its own */
     char *row_name_text; /* where those of the rows lie */
     char ***class_names; /* as the table's */
@@ -76,7 +79,8 @@ struct ki_table {
     char *name_text;      /* where they lie, in one piece; NULL: each is from ki_alloc */
     char **row_names;     /* rows of them, which lie in row_name_text, or NULL */
     char *row_name_text;
-    char **target_names; /* targets of them, each from ki_alloc, or NULL */
+    char **target_names;              /* targets of them, each from ki_alloc, or NULL */
+    char *role_names[KI_TABLE_ROLES]; /* of weights, offset and groups, from ki_alloc; NULL: there are none */
     char **
         *class_names; /* for each target, if it is text, class_count of names in order, else NULL; or NULL */
     int64_t *class_count;

@@ -67,13 +67,17 @@ done:
     return status;
 }
 
-/* One column, *values. */
-static kiln_status take_one(const struct taking *t, void **values, const char *what, const char *text) {
+/* One column, *values, which is called as the text says. */
+static kiln_status take_one(const struct taking *t, void **values, enum ki_table_role role, const char *what,
+                            const char *text) {
     int64_t count = 1;
     const kiln_status status = take(t, values, &count, what, text);
-    if (status != KILN_OK || count == 1) return status;
-    return ki_fail(KILN_ERR_ARGUMENT, "%s: one column can be the %s, but '%s' names %lld", t->name, what,
-                   text, (long long)count);
+    if (status != KILN_OK || !text) return status;
+    if (count != 1)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: one column can be the %s, but '%s' names %lld", t->name, what,
+                       text, (long long)count);
+    t->table->role_names[role] = ki_strdup(text);
+    return t->table->role_names[role] ? KILN_OK : ki_fail_nomem(strlen(text), "a column's name");
 }
 
 static kiln_status check_weights(const struct taking *t) {
@@ -115,9 +119,9 @@ kiln_status ki_take_numbered(struct ki_table *table, const char *name, const kil
         TRY(ki_fail(KILN_ERR_ARGUMENT,
                     "%s has targets of its own, which kiln_read_options.target would replace", name));
     TRY(take(&t, &table->y, &table->targets, "target", options->target));
-    TRY(take_one(&t, &table->weights, "weights", options->weights));
+    TRY(take_one(&t, &table->weights, KI_TABLE_WEIGHTS, "weights", options->weights));
     TRY(check_weights(&t));
-    TRY(take_one(&t, &table->offset, "offset", options->offset));
+    TRY(take_one(&t, &table->offset, KI_TABLE_OFFSET, "offset", options->offset));
     close_up(&t);
     if (table->cols == 0 && table->rows > 0)
         TRY(ki_fail(KILN_ERR_DATA, "%s has no column left that is a feature", name));

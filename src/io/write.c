@@ -150,12 +150,11 @@ static kiln_status gather(struct ki_table *table, struct ki_table *own, const ki
     table->category_count = data->category_count;
     table->feature_names = data->feature_names;
     table->row_names = data->row_names;
+    memcpy(table->role_names, data->role_names, sizeof table->role_names);
     table->target_names = data->target_names;
     table->class_names = data->class_names;
     table->class_count = data->class_count;
     table->schema = data->schema;
-    table->columns = data->columns;
-    table->column_count = data->column_count;
 done:
     return status;
 }

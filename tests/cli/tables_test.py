@@ -441,14 +441,33 @@ class Packed(Tables):
         self.assertIn("--ignore comes too late", kiln("logreg", packed, "--ignore", "age", *CPU, code=2)[1])
         self.assertIn("packed data, not a model", kiln("predict", packed, self.data, code=7)[1])
 
-    def test_an_offset_is_named_again(self):
-        count = self.table("count.csv", [{"y": i % 4, "x": i % 7, "e": i % 3} for i in range(40)])
-        packed, model = self.path("count.kiln-data"), self.path("count.kiln")
-        kiln("convert", count, packed, "--target", "y", "--offset", "e")
-        glm = ("glm", packed, "--family", "poisson", *CPU, "-o", model)
-        self.assertIn("--offset NAME", kiln(*glm, code=2)[1])
-        kiln(*glm, "--offset", "e")
-        self.assertEqual(*(kiln("predict", model, data, *CPU, "-o", "-")[0] for data in (count, packed)))
+    def test_roles_keep_their_names(self):
+        rows = [{"y": i % 4, "x": i % 7, "e": i % 3, "w": 1 + i % 2, "g": f"g{i % 5}"} for i in range(40)]
+        table, once, model = self.table("y.csv", rows), self.path("once.kiln-data"), self.path("m.kiln")
+        roles = ("--offset", "e", "--weights", "w", "--groups", "g")
+        kiln("convert", table, once, "--target", "y", *roles)
+        packed = self.path("twice.kiln-data")
+        kiln("convert", once, packed)
+        self.assertEqual(*(self.read(name) for name in (once, packed)))
+        told = as_json("info", packed)
+        self.assertEqual([told[role] for role in ("weights", "offset", "groups")], ["w", "e", "g"])
+        glm = ("glm", packed, "--family", "poisson", "--l2", 0, *CPU)
+        used = as_json(*glm, "-o", model, "--cv", 3)
+        self.assertEqual([used["options"][role] for role in ("offset", "weights")], ["e", "w"])
+        self.assertEqual(used["cross_validation"]["groups"], "g")
+        for verb in ("predict", "verify", "statistics"):
+            self.assertEqual(*([line for line in kiln(verb, model, data, *CPU)[0].splitlines()
+                                if "time" not in line] for data in (table, packed)))
+        errors = ("--errors", "cluster")
+        self.assertEqual(*(as_json("statistics", model, *data, *errors, *CPU)["coefficients"]
+                           for data in ([packed], [table, "--groups", "g"])))
+        self.assertIn("no column says", kiln("statistics", model, table, *errors, *CPU, code=2)[1])
+        # What a model was not trained with is no part of what it says.
+        plain = ("glm", table, "--target", "y", "--ignore", "e,w,g", "--family", "poisson", *CPU)
+        kiln(*plain, "-o", self.path("plain.kiln"))
+        self.assertEqual(*(kiln("predict", self.path("plain.kiln"), data, *CPU)[0] for data in (table, packed)))
+        kiln("verify", self.path("plain.kiln"), packed, *CPU)
+        self.assertIn("offset, 'e', is not used", kiln("linreg", packed, *CPU)[1])
 
 
 class Looking(Tables):

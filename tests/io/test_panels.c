@@ -92,6 +92,8 @@ static void assert_same(const kiln_data *a, const kiln_data *b) {
         assert_same_text(kiln_data_feature_name(a, j), kiln_data_feature_name(b, j));
     for (int64_t i = 0; i < rows; i++) assert_same_text(kiln_data_row_name(a, i), kiln_data_row_name(b, i));
     assert_same_text(kiln_data_target_name(a, 0), kiln_data_target_name(b, 0));
+    for (kiln_column_role role = KILN_COLUMN_FEATURE; role <= KILN_COLUMN_GROUPS; role++)
+        assert_same_text(kiln_data_role_name(a, role), kiln_data_role_name(b, role));
     for (int64_t c = 0; c < 5; c++)
         assert_same_text(kiln_data_class_name(a, 0, c), kiln_data_class_name(b, 0, c));
     assert_same_text(kiln_data_schema(a), kiln_data_schema(b));
@@ -130,6 +132,18 @@ static void assert_comes_back(const kiln_data *data, const kiln_read_options *op
     }
     assert_int_equal(got, rows);
     assert_int_equal(scratch_files(true), 2);
+}
+
+/* The data's packed file is that one, byte for byte. */
+static void assert_same_file(const kiln_data *data, const char *path) {
+    static unsigned char copy[BIG];
+    const char *again = in_scratch("again.kiln-data");
+    must(kiln_data_write(data, again, KILN_FILE_AUTO, NULL));
+    const size_t size = read_bytes(again);
+    memcpy(copy, bytes, size);
+    assert_int_equal(remove(again), 0);
+    assert_int_equal(read_bytes(path), size);
+    assert_memory_equal(bytes, copy, size);
 }
 
 static kiln_data *wrap(kiln_matrix *X, kiln_matrix *y) {
@@ -252,6 +266,8 @@ static void tables_come_back(void **state) {
             for (options.map = 0; options.map < 2; options.map++) {
                 must(kiln_data_read(&back, device, kept, &options));
                 assert_same(data, back);
+                assert_string_equal(kiln_data_role_name(back, KILN_COLUMN_OFFSET), "o");
+                if (!options.map) assert_same_file(back, kept); /* converted once more */
                 kiln_data_free(back);
             }
             /* Codes, of which one is a byte and one, of 300 levels, two, are fewer bytes than entries. */

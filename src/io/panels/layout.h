@@ -38,12 +38,11 @@ enum ki_panels_name {
     KI_PANELS_TARGET_NAMES,
     KI_PANELS_CLASS_COUNTS,
     KI_PANELS_CLASS_NAMES,
-    KI_PANELS_ROLE_NAMES, /* of the columns of weights, offset and groups, "" where there is none */
+    KI_PANELS_ROLE_NAMES, /* in the order of enum ki_table_role, "" where there is none */
     KI_PANELS_SCHEMA,
     KI_PANELS_CHECKSUMS,
     KI_PANELS_ARRAYS
 };
-enum { KI_PANELS_ROLES = 3 };
 
 struct ki_panels_type {
     const char *name;

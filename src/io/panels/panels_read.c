@@ -76,6 +76,22 @@ done:
     return status;
 }
 
+/* A column without a name is called by its role. */
+static kiln_status read_roles(struct ki_table *table, struct ki_panels_reader *r) {
+    const bool there[KI_TABLE_ROLES] = {table->weights, table->offset, table->groups};
+    char **names = NULL, *text = NULL, *standard[KI_TABLE_ROLES] = {"weights", "offset", "groups"};
+    kiln_status status;
+    TRY(read_names(&names, &text, r, KI_PANELS_ROLE_NAMES, KI_TABLE_ROLES));
+    for (int i = 0; i < KI_TABLE_ROLES; i++) {
+        const char *name = names && *names[i] ? names[i] : standard[i];
+        if (there[i] && !(table->role_names[i] = ki_strdup(name))) TRY(ki_fail_nomem(strlen(name), "a name"));
+    }
+done:
+    ki_free(names);
+    ki_free(text);
+    return status;
+}
+
 /* A target that is text has numbers of its classes. */
 static kiln_status take_classes(struct ki_table *table, struct ki_panels_reader *r, const int64_t *count,
                                 char *const *names, int64_t all) {
@@ -186,6 +202,7 @@ static kiln_status read_columns(struct ki_table *table, struct ki_panels_reader 
         table->groups = groups;
     }
     TRY(check_weights(table, r));
+    TRY(read_roles(table, r));
     TRY(read_filled(table, r, first));
     if (first == 0) TRY(read_integers(&table->left_out, &table->left_out_count, r, KI_PANELS_LEFT_OUT));
     if (!ascend(table->left_out, table->left_out_count, INT64_MAX))

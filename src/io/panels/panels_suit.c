@@ -36,24 +36,16 @@ done:
     return status;
 }
 
-static kiln_status check_roles(const struct ki_table *table, struct ki_panels_reader *r) {
+static kiln_status check_roles(const struct ki_table *table, const struct ki_panels_reader *r) {
     const kiln_read_options *options = r->options;
-    const char *const asked[KI_PANELS_ROLES] = {options->weights, options->offset, options->groups};
-    static const char *const words[KI_PANELS_ROLES] = {"weights", "offset", "groups"};
-    const bool there[KI_PANELS_ROLES] = {table->weights, table->offset, table->groups};
-    const struct ki_panels_array *a = &r->p.array[KI_PANELS_ROLE_NAMES];
-    void *names = NULL;
+    const char *const asked[KI_TABLE_ROLES] = {options->weights, options->offset, options->groups};
+    static const char *const words[KI_TABLE_ROLES] = {"weights", "offset", "groups"};
     kiln_status status = KILN_OK;
-    if (a->type) TRY(ki_panels_load(&names, r, KI_PANELS_ROLE_NAMES, 0, a->bytes));
-    const char *at = names, *end = at ? at + a->bytes : NULL;
-    for (int i = 0; i < KI_PANELS_ROLES; i++) {
-        const char *has = at && at < end ? at : "";
-        if (at && at < end) at += strlen(at) + 1;
-        if (asked[i] && (!there[i] || strcmp(asked[i], has) != 0))
-            TRY(refuse_role(r, words[i], asked[i], there[i] ? has : NULL));
+    for (int i = 0; i < KI_TABLE_ROLES; i++) {
+        const char *has = table->role_names[i];
+        if (asked[i] && (!has || strcmp(asked[i], has) != 0)) TRY(refuse_role(r, words[i], asked[i], has));
     }
 done:
-    ki_free(names);
     return status;
 }
 

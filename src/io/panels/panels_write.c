@@ -328,16 +328,13 @@ static kiln_status add_classes(struct writer *w) {
 }
 
 static kiln_status add_roles(struct writer *w) {
-    static const kiln_column_role roles[KI_PANELS_ROLES] = {KILN_COLUMN_WEIGHTS, KILN_COLUMN_OFFSET,
-                                                            KILN_COLUMN_GROUPS};
-    const struct ki_table *table = w->table;
-    char *names[KI_PANELS_ROLES] = {"", "", ""};
-    for (int64_t i = 0; i < table->column_count; i++)
-        for (int r = 0; r < KI_PANELS_ROLES; r++)
-            if (table->columns[i].role == roles[r]) names[r] = (char *)(uintptr_t)table->columns[i].name;
-    return table->weights || table->offset || table->groups
-               ? add_names(w, KI_PANELS_ROLE_NAMES, names, KI_PANELS_ROLES)
-               : KILN_OK;
+    char *names[KI_TABLE_ROLES];
+    bool any = false;
+    for (int i = 0; i < KI_TABLE_ROLES; i++) {
+        any |= w->table->role_names[i] != NULL;
+        names[i] = w->table->role_names[i] ? w->table->role_names[i] : "";
+    }
+    return any ? add_names(w, KI_PANELS_ROLE_NAMES, names, KI_TABLE_ROLES) : KILN_OK;
 }
 
 /* Entries that were filled, as places in X. */

@@ -69,7 +69,8 @@ kiln_status ki_table_check_alike(const struct ki_table *table, const struct ki_t
 
 static bool same_names(char *const *a, char *const *b, int64_t count) {
     bool same = !a == !b;
-    for (int64_t j = 0; a && same && j < count; j++) same = strcmp(a[j], b[j]) == 0;
+    for (int64_t j = 0; a && same && j < count; j++)
+        same = !a[j] == !b[j] && (!a[j] || strcmp(a[j], b[j]) == 0);
     return same;
 }
 
@@ -86,7 +87,8 @@ kiln_status ki_table_same_names(const struct ki_table *table, const struct ki_ta
     const struct ki_place place = {.file = name, .offset = -1};
     const bool names =
         same_names(table->feature_names, more->feature_names, ki_min(table->cols, more->cols)) &&
-        (!table->target_names || same_names(table->target_names, more->target_names, table->targets));
+        (!table->target_names || same_names(table->target_names, more->target_names, table->targets)) &&
+        same_names(table->role_names, more->role_names, KI_TABLE_ROLES);
     if (names && same_classes(table, more)) return KILN_OK;
     ki_fail_at(KILN_ERR_DATA, &place, "its %s have other names than those of the first file",
                names ? "classes" : "columns");

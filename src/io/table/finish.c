@@ -181,7 +181,9 @@ kiln_status ki_table_finish(struct ki_table_builder *b, struct ki_table *table) 
     if (table->left_out_count > 0) table->left_out = ki_bytes_take(&b->left_out);
     void **roles[KI_TABLE_ROLES] = {&table->weights, &table->offset, (void **)&table->groups};
     for (int i = 0; i < KI_TABLE_ROLES; i++)
-        taken = taken && (!b->schema.roles[i].name || (*roles[i] = ki_bytes_take(&b->roles[i])));
+        taken = taken &&
+                (!b->schema.roles[i].name || ((*roles[i] = ki_bytes_take(&b->roles[i])) &&
+                                              (table->role_names[i] = ki_strdup(b->schema.roles[i].name))));
     if (!taken) status = ki_fail_nomem(1, "the matrix");
     /* those of other processes come before the numbers */
     if (taken && table->groups && !table->together) TRY(ki_table_number_groups(table->groups, b->rows));

@@ -107,9 +107,6 @@ kiln_status ki_table_number_groups(int64_t *groups, int64_t rows);
 
 /* ------------------------------------------------------------------------------ schema (schema.c) */
 
-/* Columns that are neither features nor targets. */
-enum ki_table_role { KI_TABLE_WEIGHTS, KI_TABLE_OFFSET, KI_TABLE_GROUPS, KI_TABLE_ROLES };
-
 struct ki_table_column {
     char *name;
     bool text, target;
