@@ -26,21 +26,25 @@ static bool ends_with(const char *name, size_t length, const char *end) {
     return length >= size && strncasecmp(name + length - size, end, size) == 0;
 }
 
-static bool is_packed(const char *name, kiln_file_format format) {
+/* What has a place for more than X; AUTO: any other. */
+static kiln_file_format format_of(const char *name, kiln_file_format format) {
+    static const struct {
+        const char *ending;
+        kiln_file_format format;
+    } endings[] = {{".kiln-data", KILN_FILE_PACKED},
+                   {".csv", KILN_FILE_CSV},
+                   {".svm", KILN_FILE_LIBSVM},
+                   {".libsvm", KILN_FILE_LIBSVM},
+                   {".svmlight", KILN_FILE_LIBSVM}};
     size_t length = strlen(name);
-    if (format != KILN_FILE_AUTO) return format == KILN_FILE_PACKED;
     if (ends_with(name, length, ".gz")) length -= 3;
-    return ends_with(name, length, ".kiln-data");
+    for (size_t i = 0; format == KILN_FILE_AUTO && i < sizeof endings / sizeof *endings; i++)
+        if (ends_with(name, length, endings[i].ending)) return endings[i].format;
+    return format;
 }
 
-/* LIBSVM, CSV and packed files have a place for targets. */
-static bool holds_targets(const char *name, kiln_file_format format) {
-    size_t length = strlen(name);
-    if (is_packed(name, format)) return true;
-    if (format != KILN_FILE_AUTO) return format == KILN_FILE_LIBSVM || format == KILN_FILE_CSV;
-    if (ends_with(name, length, ".gz")) length -= 3;
-    return ends_with(name, length, ".svm") || ends_with(name, length, ".libsvm") ||
-           ends_with(name, length, ".csv") || ends_with(name, length, ".tsv");
+static bool holds_targets(kiln_file_format format) {
+    return format == KILN_FILE_PACKED || format == KILN_FILE_CSV || format == KILN_FILE_LIBSVM;
 }
 
 static int write_targets(struct run *run, const kiln_matrix *y) {
@@ -56,7 +60,27 @@ static int write_targets(struct run *run, const kiln_matrix *y) {
     return status == KILN_OK ? 0 : fail_library(WRITING);
 }
 
-/* X, and y where it is asked for; y is never dropped without a word. */
+/* Nothing is dropped without a word. */
+static void warn_left(const struct run *run, const kiln_data *data, kiln_file_format format) {
+    const bool packed = format == KILN_FILE_PACKED;
+    static const char keeps[] = "a packed file keeps them: OUT.kiln-data";
+    const struct {
+        bool lost;
+        const char *what, *hint;
+    } left[] = {{kiln_data_y(data) && !run->settings->targets_to && !holds_targets(format), "targets",
+                 "--targets-to y.npy writes them to a file of their own"},
+                {kiln_data_weights(data) && !packed, "weights", keeps},
+                {kiln_data_offset(data) && !packed, "offsets", keeps},
+                {kiln_data_groups(data) && !packed, "groups", keeps}};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        if (!left[i].lost) continue;
+        say_error("kiln: warning: the %s are not in %s: its format has no place for them", left[i].what,
+                  run->arguments[1]);
+        say_error("hint: %s", left[i].hint);
+    }
+}
+
+/* X, and y where it is asked for. */
 static int write_all(struct run *run, const kiln_data *data, const char *out, kiln_file_format format) {
     const kiln_matrix *y = kiln_data_y(data);
     const char *targets = run->settings->targets_to;
@@ -68,10 +92,7 @@ static int write_all(struct run *run, const kiln_data *data, const char *out, ki
     if (kiln_data_write(data, out, format, &control) != KILN_OK) return fail_library(WRITING);
     int code = targets ? write_targets(run, y) : 0;
     run->seconds.write = clock_seconds() - start;
-    if (!code && y && !targets && !holds_targets(out, format)) {
-        say_error("kiln: warning: the targets are not in %s: its format has no place for them", out);
-        say_error("hint: --targets-to y.npy writes them to a file of their own");
-    }
+    if (!code) warn_left(run, data, format_of(out, format));
     return code;
 }
 
@@ -83,11 +104,12 @@ int verb_convert(struct run *run) {
         code = fail_with(KILN_ERR_ARGUMENT, WORKING, "for example --to csv",
                          "standard output needs a format: --to");
     const struct settings *settings = run->settings;
-    if (!code && !is_packed(out, format) && (settings->weights || settings->offset || settings->groups))
+    const kiln_file_format kind = format_of(out, format);
+    if (!code && kind != KILN_FILE_PACKED && (settings->weights || settings->offset || settings->groups))
         code = fail_with(KILN_ERR_ARGUMENT, WORKING, "a packed file keeps them: OUT.kiln-data",
                          "%s has no place for weights, offset and groups", out);
-    run->text_targets =
-        is_packed(out, format); /* with the classes' names, which other formats have no place for */
+    /* LIBSVM and files of targets have numbers alone. */
+    run->text_targets = kind != KILN_FILE_LIBSVM && !settings->targets_to;
     if (!code) code = run_open_device(run, "cpu");
     kiln_data *data = NULL;
     if (!code) code = run_read(run, &data, run->arguments[0], type_of(run->settings->type), NULL);

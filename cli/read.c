@@ -35,7 +35,8 @@ static void say_text_columns(const kiln_data *data) {
     if (count > 0) say("text columns:%s%s", words, count > SHOWN ? ", ..." : "");
 }
 
-/* Finds what a target may be: labels for those who tell classes apart, text for those who only look. */
+/* Finds what a target may be: labels for those who tell classes apart, numbers for those who learn or judge
+ * such, text for all others. */
 static int targets_of(const struct run *run, const kiln_model *model) {
     const unsigned kinds = run->verb->kinds;
     const char *name = run->verb->name;
@@ -47,10 +48,11 @@ static int targets_of(const struct run *run, const kiln_model *model) {
         const int family = (int)algorithm_value(name, run->settings, "family");
         return kiln_family_describe((kiln_family)family)->outcomes ? KILN_TARGETS_TEXT : 0;
     }
-    if (kinds & VERB_BIT(INFO)) return KILN_TARGETS_TEXT;
     if (kinds & VERB_BIT(SVM))
         return algorithm_value(name, run->settings, "regression") ? 0 : KILN_TARGETS_LABELS;
-    return kinds & VERB_BIT(LOGREG) ? KILN_TARGETS_LABELS : 0;
+    if (kinds & VERB_BIT(LOGREG)) return KILN_TARGETS_LABELS;
+    const bool numbers = model && model_tensor_shape(model, "W", &type, &rows, &cols);
+    return numbers || (kinds & (VERB_BIT(LINREG) | VERB_BIT(CONVERT))) ? 0 : KILN_TARGETS_TEXT;
 }
 
 /* 1, 2, ... for the words of a choice, 0 for NULL: the numbers of the library's enumerations. */

@@ -208,7 +208,7 @@ KILN_API const kiln_column *kiln_data_column(const kiln_data *data, int64_t i);
 /* Writes atomically (temporary file, fsync, rename, fsync of the folder); format AUTO goes by the name. A
  * name ending in .gz compresses. Targets go into LIBSVM, CSV and packed files; what else there is beside X
  * goes into packed files alone, which read back as the same data. CSV and LIBSVM print the shortest decimals
- * that read back to the same bits. */
+ * that read back to the same bits, CSV classes by their names. */
 KILN_API kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
                                      const kiln_control *control);
 

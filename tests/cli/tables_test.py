@@ -123,7 +123,9 @@ class Missing(Tables):
             self.assertEqual([c["name"] for c in schema["columns"] if c.get("indicator")], ["age"])
             wide = self.path("wide.csv")
             kiln("convert", data, wide, "--missing", "indicator", "--target", "alive", "--categorical",
-                 "sex" if not columns else "age", code=3) # text targets are not converted
+                 "sex" if not columns else "age")
+            self.assertTrue(all(line.endswith((",yes", ",no", ",alive"))
+                                for line in self.read("wide.csv", "r").splitlines()))
             kiln("verify", self.path("t.kiln"), data, *CPU)
             kiln("predict", self.path("t.kiln"), data, *CPU)
 
@@ -468,6 +470,22 @@ class Packed(Tables):
         self.assertEqual(*(kiln("predict", self.path("plain.kiln"), data, *CPU)[0] for data in (table, packed)))
         kiln("verify", self.path("plain.kiln"), packed, *CPU)
         self.assertIn("offset, 'e', is not used", kiln("linreg", packed, *CPU)[1])
+
+
+    def test_a_text_target_is_ignored_where_it_is_not_wanted(self):
+        rows = [{"a": i % 7, "b": i % 5, "w": 1 + i % 2, "alive": "yes" if i % 3 else "no"} for i in range(40)]
+        packed, back, model = self.path("p.kiln-data"), self.path("back.csv"), self.path("m.kiln")
+        kiln("convert", self.table("text.csv", rows), packed, "--target", "alive", "--weights", "w")
+        warned = kiln("convert", packed, back)[1]
+        self.assertIn("the weights are not in", warned)
+        self.assertEqual([line.split(",")[-1] for line in self.read("back.csv", "r").splitlines()],
+                         ["alive", *(row["alive"] for row in rows)])
+        self.assertIn("the targets are not in", kiln("convert", packed, self.path("X.npy"))[1])
+        self.assertIn("'alive' is text", kiln("convert", packed, self.path("X.svm"), code=3)[1])
+        for verb, data in (("pca", packed), ("svd", packed), ("kmeans", packed), ("kmeans", back)):
+            left = ("--ignore", "alive") if data == back else ()
+            kiln(verb, data, "-k", 1, *left, *CPU, "-o", model)
+            kiln("predict", model, packed, *CPU)
 
 
 class Looking(Tables):

@@ -347,6 +347,50 @@ static void a_damaged_panel_has_a_name(void **state) {
     scratch_files(true);
 }
 
+/* A schema that is none, and those of other columns, levels, targets and classes. */
+static void schemas_are_not_trusted(void **state) {
+    (void)state;
+    static const char rows[] = "a,k,y\n1,u,no\n2,v,yes\n3,u,no\n";
+    static const char *const changes[][2] = {{"{\"format\"", "{\"for\\u0000at\""},
+                                             {"\"number\"", "\"numbed\""},
+                                             {"\"a\"", "\"b\""},
+                                             {"\"v\"", "\"w\""},
+                                             {"\"y\"", "\"z\""},
+                                             {"\"yes\"", "\"yet\""}};
+    char table[512], packed[512];
+    kiln_data *data = NULL, *back = NULL;
+    snprintf(table, sizeof table, "%s", in_scratch("s.csv"));
+    snprintf(packed, sizeof packed, "%s", in_scratch("s.kiln-data"));
+    write_bytes(table, rows, sizeof rows - 1);
+    const kiln_read_options options = {.target = "y", .text_targets = KILN_TARGETS_TEXT};
+    must(kiln_data_read(&data, device, table, &options));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char *own = data->schema, lie[1024];
+        const char *at = strstr(own, changes[i][0]);
+        assert_non_null(at);
+        snprintf(lie, sizeof lie, "%.*s%s%s", (int)(at - own), own, changes[i][1],
+                 at + strlen(changes[i][0]));
+        data->schema = lie;
+        must(kiln_data_write(data, packed, KILN_FILE_AUTO, NULL));
+        data->schema = own;
+        assert_int_equal(kiln_data_read(&back, device, packed, &options), KILN_ERR_PARSE);
+        assert_non_null(strstr(kiln_last_error()->message, i < 2 ? "schema is damaged" : "other columns"));
+    }
+    /* A compressed one has no rows that can be read where they lie. */
+    must(kiln_data_write(data, in_scratch("s.kiln-data.gz"), KILN_FILE_AUTO, NULL));
+    kiln_read_options mapped = options;
+    mapped.map = 1;
+    assert_int_equal(kiln_data_read(&back, device, in_scratch("s.kiln-data.gz"), &mapped),
+                     KILN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(kiln_last_error()->hint, "decompress it"));
+    /* Classes go into CSV by their names. */
+    must(kiln_data_write(data, table, KILN_FILE_AUTO, NULL));
+    assert_int_equal(read_bytes(table), 40);
+    assert_memory_equal(bytes, "a,k=u,k=v,y\n1,1,0,no\n2,0,1,yes\n3,1,0,no\n", 40);
+    kiln_data_free(data);
+    scratch_files(true);
+}
+
 #define META "\"__metadata__\":{\"format\":\"kiln data 1\",\"rows\":\"2\",\"columns\":\"2\"}"
 #define DENSE ",\"X.values\":{\"dtype\":\"U8\",\"shape\":[2,2],\"data_offsets\":[0,4]}"
 #define SUMS ",\"checksums\":{\"dtype\":\"U32\",\"shape\":[3],\"data_offsets\":[4,16]}"
@@ -424,6 +468,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_values_come_back),     cmocka_unit_test(sparse_values_come_back),
         cmocka_unit_test(tables_come_back),           cmocka_unit_test(every_change_is_found),
-        cmocka_unit_test(a_damaged_panel_has_a_name), cmocka_unit_test(headers_are_not_trusted)};
+        cmocka_unit_test(a_damaged_panel_has_a_name), cmocka_unit_test(headers_are_not_trusted),
+        cmocka_unit_test(schemas_are_not_trusted)};
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

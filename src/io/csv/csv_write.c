@@ -1,8 +1,10 @@
-/* A header line, then the features and last the targets; sparse rows are written with their zeros. */
+/* A header line, then the features and last the targets, classes by their names; sparse rows are written with
+ * their zeros. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/seams.h"
 #include "io/csv/csv.h"
 #include "io/decimal.h"
 #include "io/output.h"
@@ -10,9 +12,37 @@
 
 enum { SPARSE_COLUMNS_MOST = 1 << 16 }; /* beyond, a sparse matrix as CSV is a mistake, not a wish */
 
+/* RFC 4180: a text with a separator, quote or line break in it stands in quotes, its own quotes doubled. */
+static char *print_text(char *at, const char *text) {
+    const bool quoted = !*text || strpbrk(text, ",\"\r\n");
+    if (quoted) *at++ = '"';
+    for (; *text; text++) {
+        if (*text == '"') *at++ = '"';
+        *at++ = *text;
+    }
+    if (quoted) *at++ = '"';
+    return at;
+}
+
+static int64_t text_bound(const char *text) {
+    return 2 * (int64_t)strlen(text) + 2;
+}
+
+/* The name of the row's class, NULL: the target is a number. A class that a model does not know has none. */
+static const char *class_of(const struct ki_printer *printer, int64_t i, int64_t j) {
+    const struct ki_table *table = printer->table;
+    if (!table->class_names || !table->class_names[j]) return NULL;
+    const int64_t number = (int64_t)ki_element(table->y, printer->type, i * table->targets + j);
+    return number < 0 ? "" : table->class_names[j][number];
+}
+
 static int64_t bound(const struct ki_printer *printer, int64_t i) {
     const struct ki_table *table = printer->table;
     int64_t targets = table->targets * (KI_DECIMAL_BYTES + 1);
+    for (int64_t j = 0; j < table->targets; j++) {
+        const char *class = class_of(printer, i, j);
+        if (class) targets += text_bound(class);
+    }
     if (table->format == KILN_DENSE) return table->cols * (KI_DECIMAL_BYTES + 1) + targets + 1;
     int64_t entries = table->row_start[i + 1] - table->row_start[i];
     return table->cols * 2 + entries * KI_DECIMAL_BYTES + targets + 1;
@@ -45,22 +75,24 @@ static char *print_row(const struct ki_printer *printer, char *at, int64_t i) {
         at = print_sparse(printer, at, i);
     else
         at = print_fields(at, table->values, i * table->cols, table->cols, printer->type);
-    at = print_fields(at, table->y, i * table->targets, table->targets, printer->type);
+    for (int64_t j = 0; j < table->targets; j++) {
+        const char *class = class_of(printer, i, j);
+        if (!class) {
+            at = print_fields(at, table->y, i * table->targets + j, 1, printer->type);
+            continue;
+        }
+        at = print_text(at, class);
+        *at++ = ',';
+    }
     at[-1] = '\n'; /* for the last comma */
     return at;
 }
 
-/* RFC 4180: a name with a separator, quote or line break in it stands in quotes, its own quotes doubled. */
 static kiln_status write_name(struct ki_output *output, const char *name) {
-    if (!strpbrk(name, ",\"\r\n") && *name) return ki_output_write(output, name, strlen(name));
-    kiln_status status;
-    TRY(ki_output_write(output, "\"", 1));
-    for (; *name; name++) {
-        if (*name == '"') TRY(ki_output_write(output, "\"", 1));
-        TRY(ki_output_write(output, name, 1));
-    }
-    TRY(ki_output_write(output, "\"", 1));
-done:
+    char *text = ki_alloc((size_t)text_bound(name));
+    if (!text) return ki_fail_nomem((size_t)text_bound(name), "a name to write");
+    const kiln_status status = ki_output_write(output, text, (size_t)(print_text(text, name) - text));
+    ki_free(text);
     return status;
 }
 

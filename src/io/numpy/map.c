@@ -111,6 +111,8 @@ kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64
         *format = KILN_FILE_NPY;
     else if (m.bytes >= MARK && memcmp(mark, "PK\3\4", 4) == 0)
         *format = KILN_FILE_NPZ;
+    else if (memcmp(mark, "\x1f\x8b", 2) == 0 || memcmp(mark, "\x28\xb5\x2f\xfd", 4) == 0)
+        TRY(ki_mapping_refuse(&m, "it is compressed", "decompress it, or leave --map out"));
     else if (*format != KILN_FILE_PACKED)
         TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy or .npz, and no packed file",
                               "convert it, or leave --map out"));

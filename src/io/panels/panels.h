@@ -48,6 +48,8 @@ kiln_status ki_panels_values_of(void **to, struct ki_panels_reader *r, enum ki_p
                                 int64_t first, int64_t count);
 /* X's rows [first, first + table->rows). */
 kiln_status ki_panels_matrix(struct ki_table *table, struct ki_panels_reader *r, int64_t first);
+/* The schema, if the file has one, is one that makes such columns. */
+kiln_status ki_panels_check_schema(const struct ki_table *table, const struct ki_panels_reader *r);
 /* Options and a model want such columns as the file has, else ERR_ARGUMENT and ERR_MODEL. */
 kiln_status ki_panels_suit(struct ki_table *table, struct ki_panels_reader *r);
 

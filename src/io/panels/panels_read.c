@@ -107,7 +107,7 @@ static kiln_status take_classes(struct ki_table *table, struct ki_panels_reader 
         if (!r->options->text_targets) {
             ki_fail_at(KILN_ERR_DATA, &(struct ki_place){r->name, 0, 0, -1}, "the target '%.100s' is text",
                        table->target_names ? table->target_names[j] : "y");
-            return ki_hint("a classifier takes it, as kiln logreg");
+            return ki_hint("a classifier takes it, as kiln logreg, and CSV has a place for it");
         }
         char **own = table->class_names[j] = ki_calloc((size_t)count[j] * sizeof *own);
         if (!own) return ki_fail_nomem((size_t)count[j] * sizeof *own, "the classes");
@@ -152,9 +152,16 @@ static bool ascend(const int64_t *list, int64_t count, int64_t limit) {
 static int64_t entry_at(const struct ki_table *table, int64_t place) {
     const int64_t row = place / table->cols;
     if (table->format == KILN_DENSE) return place;
-    for (int64_t e = table->row_start[row]; e < table->row_start[row + 1]; e++)
-        if (table->col[e] == place % table->cols) return e;
-    return -1;
+    const int64_t col = place % table->cols;
+    int64_t first = table->row_start[row], end = table->row_start[row + 1];
+    while (first < end) {
+        const int64_t middle = first + (end - first) / 2;
+        if (table->col[middle] < col)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < table->row_start[row + 1] && table->col[first] == col ? first : -1;
 }
 
 /* Entries that were filled: of the file's places those of the part's rows. */
@@ -215,6 +222,7 @@ static kiln_status read_columns(struct ki_table *table, struct ki_panels_reader 
     TRY(read_names(&schema, &text, r, KI_PANELS_SCHEMA, 1));
     table->schema = text;
     text = NULL;
+    TRY(ki_panels_check_schema(table, r));
     TRY(ki_panels_suit(table, r));
 done:
     ki_free(schema);

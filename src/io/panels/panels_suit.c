@@ -82,9 +82,10 @@ static bool equal(const struct ki_json *a, const struct ki_json *b, bool means) 
     return !x && !y;
 }
 
-/* Targets of the file, if it has any, have to be the model's, in the same order. */
+/* Targets of the file have to be the model's, in the same order, if both have some. */
 static kiln_status check_model_targets(const struct ki_table *table, const struct ki_place *place,
                                        const struct ki_json *target) {
+    if (!target) return KILN_OK;
     for (int64_t j = 0; table->target_names && j < table->targets;
          j++, target = target ? target->next : NULL) {
         const struct ki_json *named = target && !target->text ? ki_json_member(target, "name") : target;

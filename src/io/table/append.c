@@ -75,20 +75,32 @@ static bool same_names(char *const *a, char *const *b, int64_t count) {
 }
 
 static bool same_classes(const struct ki_table *a, const struct ki_table *b) {
-    bool same = !a->class_names == !b->class_names;
-    for (int64_t j = 0; a->class_names && same && j < a->targets; j++)
-        same = !a->class_names[j] == !b->class_names[j] &&
-               (!a->class_names[j] || (a->class_count[j] == b->class_count[j] &&
-                                       same_names(a->class_names[j], b->class_names[j], a->class_count[j])));
+    bool same = true;
+    for (int64_t j = 0; same && j < a->targets; j++) {
+        char **one = a->class_names ? a->class_names[j] : NULL,
+             **other = b->class_names ? b->class_names[j] : NULL;
+        same =
+            !one == !other &&
+            (!one || (a->class_count[j] == b->class_count[j] && same_names(one, other, a->class_count[j])));
+    }
     return same;
+}
+
+static bool same_columns(const struct ki_table *a, const struct ki_table *b) {
+    return same_names(a->feature_names, b->feature_names, ki_min(a->cols, b->cols)) &&
+           (!a->target_names || same_names(a->target_names, b->target_names, a->targets));
+}
+
+bool ki_table_agrees(const struct ki_table *said, const struct ki_table *table) {
+    const int64_t targets = table->target_names ? table->targets : 0; /* from a file of their own: unnamed */
+    return said->cols == table->cols && said->targets == targets && same_columns(said, table) &&
+           (targets == 0 || same_classes(said, table));
 }
 
 kiln_status ki_table_same_names(const struct ki_table *table, const struct ki_table *more, const char *name) {
     const struct ki_place place = {.file = name, .offset = -1};
     const bool names =
-        same_names(table->feature_names, more->feature_names, ki_min(table->cols, more->cols)) &&
-        (!table->target_names || same_names(table->target_names, more->target_names, table->targets)) &&
-        same_names(table->role_names, more->role_names, KI_TABLE_ROLES);
+        same_columns(table, more) && same_names(table->role_names, more->role_names, KI_TABLE_ROLES);
     if (names && same_classes(table, more)) return KILN_OK;
     ki_fail_at(KILN_ERR_DATA, &place, "its %s have other names than those of the first file",
                names ? "classes" : "columns");

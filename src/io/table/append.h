@@ -12,6 +12,8 @@ kiln_status ki_table_check_alike(const struct ki_table *table, const struct ki_t
 
 /* ERR_DATA where columns, targets or classes have other names. */
 kiln_status ki_table_same_names(const struct ki_table *table, const struct ki_table *more, const char *name);
+/* Returns whether the columns, targets and classes that a schema makes are the table's. */
+bool ki_table_agrees(const struct ki_table *said, const struct ki_table *table);
 /* ERR_UNSUPPORTED: rows of one of several files have groups, whose numbers are the file's own. */
 kiln_status ki_table_refuse_groups(const char *name);
 

@@ -241,9 +241,26 @@ done:
     return status;
 }
 
+/* Rows of a compressed packed file begin everywhere in it. */
+static kiln_status refuse_compressed(const struct copying *c, int64_t i) {
+    struct ki_input *input = NULL;
+    kiln_status status;
+    if (c->format != KILN_FILE_PACKED) return KILN_OK;
+    TRY(ki_input_open(&input, file_of(c, i), c->options->limit, &c->options->control));
+    if (ki_input_compressed(input)) {
+        const struct ki_place place = {file_of(c, i), 0, 0, -1};
+        ki_fail_at(KILN_ERR_UNSUPPORTED, &place, "a compressed packed file cannot stay on disk");
+        status = ki_hint("decompress it, or leave --map out");
+    }
+done:
+    ki_input_close(input);
+    return status;
+}
+
 static kiln_status read_parts(struct copying *c, int64_t i, int64_t *bytes) {
     int count = 1;
     kiln_status status;
+    TRY(refuse_compressed(c, i));
     TRY(count_parts(&count, c, i));
     for (int number = 0; number < count && status == KILN_OK; number++) {
         struct ki_table rows = {.rows = 0};

@@ -59,7 +59,8 @@ kiln_status ki_rows_next(struct ki_rows *rows, const struct ki_table *table, kil
                               .row_start = part->row_start,
                               .col = part->col,
                               .y = table->y ? (char *)table->y + first * table->targets * element : NULL,
-                              .targets = table->targets};
+                              .targets = table->targets,
+                              .class_names = table->class_names};
     rows->first = first;
     for (int64_t i = 0; part->row_start && i <= part->rows; i++)
         part->row_start[i] = start_of(table, first + i) - begin;

@@ -5,8 +5,9 @@
 #include "io/data.h"
 
 struct ki_rows {
-    struct ki_table part; /* its arrays are the slice's; y points into the table's; zeroed at first */
-    int64_t first, room;  /* the slice's first row; entries that it has room for */
+    struct ki_table
+        part; /* its arrays are the slice's; y points into the table's, classes are its; zeroed at first */
+    int64_t first, room; /* the slice's first row; entries that it has room for */
 };
 
 /* The rows behind the slice's: at least one, or none at the end. The file may change meanwhile: ERR_IO,
