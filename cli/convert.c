@@ -26,7 +26,7 @@ static bool ends_with(const char *name, size_t length, const char *end) {
     return length >= size && strncasecmp(name + length - size, end, size) == 0;
 }
 
-/* What has a place for more than X; AUTO: any other. */
+/* A format with a place for more than X; AUTO: any other. */
 static kiln_file_format format_of(const char *name, kiln_file_format format) {
     static const struct {
         const char *ending;

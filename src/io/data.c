@@ -15,7 +15,6 @@
 #include "io/formats.h"
 #include "io/windows/in_file.h"
 #include "io/labels.h"
-#include "io/numbered.h"
 #include "io/table/append.h"
 #include "io/targets.h"
 #include "io/vocabulary.h"
@@ -267,42 +266,6 @@ static kiln_status check_options(const kiln_read_options *options) {
         options->more_count < 0 || options->limit < 0)
         return ki_fail(KILN_ERR_ARGUMENT, "a negative limit or number of files");
     return KILN_OK;
-}
-
-/* Only of a dense matrix in memory can a column become something else. */
-static kiln_status fail_names(const struct ki_table *table, kiln_file_format format, const char *path,
-                              const kiln_read_options *options) {
-    const bool elsewhere = table->format == KILN_DENSE && !table->values;
-    if (options->target) {
-        ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no target can be '%s'", path,
-                options->target);
-        return ki_hint(format == KILN_FILE_LIBSVM ? "the target is the first number of each line of LIBSVM"
-                       : elsewhere ? "a column's number is taken without --map only; --target-file "
-                                     "FILE reads the targets from a file of their own"
-                                   : "--target-file FILE reads the targets from a file of their own");
-    }
-    ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that none can be '%s'", path,
-            options->weights  ? options->weights
-            : options->offset ? options->offset
-                              : options->groups);
-    return ki_hint(elsewhere && !options->groups
-                       ? "a column's number is taken without --map only; --weights-file and "
-                         "--offset-file read them from files of their own"
-                       : "--weights-file, --offset-file and --groups-file read them from files of their own");
-}
-
-kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
-                          const kiln_read_options *options) {
-    if (ki_format(format)->names_columns) return KILN_OK;
-    if (options->target && ki_format(format)->names_vertices) {
-        kiln_read_options rest = *options;
-        rest.target = NULL; /* a column of the list */
-        return ki_take_named(table, format, path, &rest);
-    }
-    if (!options->target && !options->weights && !options->offset && !options->groups) return KILN_OK;
-    if (table->format != KILN_DENSE || !table->values) return fail_names(table, format, path, options);
-    return options->groups ? fail_names(table, format, path, &(kiln_read_options){.groups = options->groups})
-                           : ki_take_numbered(table, path, options);
 }
 
 /* Each process its part, where there are several and the data allow it; *X is NULL otherwise. */

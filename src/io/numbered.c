@@ -1,12 +1,13 @@
 /* A dense table in memory: columns named by number are copied out, then each row closes up over them, from
  * the first on. */
-#include "io/numbered.h"
+#include "io/data.h"
 
 #include <string.h>
 
 #include "core/matrix.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "io/formats.h"
 #include "io/number.h"
 
 struct taking {
@@ -109,7 +110,7 @@ static void close_up(const struct taking *t) {
     table->nnz = table->rows * kept;
 }
 
-kiln_status ki_take_numbered(struct ki_table *table, const char *name, const kiln_read_options *options) {
+static kiln_status take_numbered(struct ki_table *table, const char *name, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct taking t = {table, name, NULL, NULL, ki_type_bytes(options->type)};
     t.gone = ki_calloc((size_t)(table->cols + 1) * sizeof *t.gone);
@@ -129,4 +130,40 @@ done:
     ki_free(t.gone);
     ki_free(t.list);
     return status;
+}
+
+/* Only of a dense matrix in memory can a column become something else. */
+static kiln_status fail_names(const struct ki_table *table, kiln_file_format format, const char *path,
+                              const kiln_read_options *options) {
+    const bool elsewhere = table->format == KILN_DENSE && !table->values;
+    if (options->target) {
+        ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no target can be '%s'", path,
+                options->target);
+        return ki_hint(format == KILN_FILE_LIBSVM ? "the target is the first number of each line of LIBSVM"
+                       : elsewhere ? "a column's number is taken without --map only; --target-file "
+                                     "FILE reads the targets from a file of their own"
+                                   : "--target-file FILE reads the targets from a file of their own");
+    }
+    ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that none can be '%s'", path,
+            options->weights  ? options->weights
+            : options->offset ? options->offset
+                              : options->groups);
+    return ki_hint(elsewhere && !options->groups
+                       ? "a column's number is taken without --map only; --weights-file and "
+                         "--offset-file read them from files of their own"
+                       : "--weights-file, --offset-file and --groups-file read them from files of their own");
+}
+
+kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
+                          const kiln_read_options *options) {
+    if (ki_format(format)->names_columns) return KILN_OK;
+    if (options->target && ki_format(format)->names_vertices) {
+        kiln_read_options rest = *options;
+        rest.target = NULL; /* a column of the list */
+        return ki_take_named(table, format, path, &rest);
+    }
+    if (!options->target && !options->weights && !options->offset && !options->groups) return KILN_OK;
+    if (table->format != KILN_DENSE || !table->values) return fail_names(table, format, path, options);
+    return options->groups ? fail_names(table, format, path, &(kiln_read_options){.groups = options->groups})
+                           : take_numbered(table, path, options);
 }
