@@ -144,7 +144,9 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * the objective rose by more than rounding; "l2", the penalty that held; "zero_factors", 1 where the penalty
  * has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of sqrt(sum_ui (r_ui - mean)^2)),
  * else 0; with a test "test_rmse" (explicit). On failure A, B and the report are untouched. Errors:
- * ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; squares or CG overflow); memory and device errors.
+ * ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; entries whose mean size is beyond 1e18 or below 1e-18 in
+ * f32, 1e140 and 1e-140 in f64, CG's limits at `solver`; implicit alpha |r| beyond 1e8 in f32, 1e16 in f64,
+ * in the mean); memory and device errors.
  * Determinism: run to run. Memory: a transposed copy of R (of an R in a file a temporary file, in TMPDIR,
  * else in /var/tmp, for which R is read several times), a copy of A and B, and what kiln_factor_solve takes.
  * Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM
@@ -160,14 +162,15 @@ typedef struct kiln_als_options {
      * counted, d the standard deviation of R's entries, at least a thousandth of their mean, or implicit
      * 1; it is near the largest singular value of noise of that size. With `counted` 0.1 d */
     double l2;
-    int counted;      /* a row's penalty is l2 times the number of its entries */
-    int biases;       /* explicit only */
-    int implicit;     /* entries are how often something was seen, not what was thought of it */
-    double alpha;     /* implicit: of the confidence, see below; default 1 */
-    int solver;       /* enum kiln_factor_solver; default CG, but CHOLESKY where entries, or alpha times them,
-                       * are so large or small that CG's products leave the type (f32: 1e8, 1e-8) */
-    int64_t steps;    /* of CG for each row, of CCD++ for each factor; default 3 */
-    double tolerance; /* on the relative decrease of the objective, twice if sudden; default 1e-4 */
+    int counted;            /* a row's penalty is l2 times the number of its entries */
+    int biases;             /* explicit only */
+    int implicit;           /* entries are how often something was seen, not what was thought of it */
+    double alpha;           /* implicit: of the confidence, see below; default 1 */
+    int solver;             /* enum kiln_factor_solver; default CG, but CHOLESKY where explicit entries
+                       * are so large or small that CG's products leave the type (f32: beyond 1e8 or
+                       * below 1e-8, f64: 1e50, 1e-50) */
+    int64_t steps;          /* of CG for each row, of CCD++ for each factor; default 3 */
+    double tolerance;       /* on the relative decrease of the objective, twice if sudden; default 1e-4 */
     int64_t max_iterations; /* default 100 */
     int warm_start;         /* go on from A and B; default: B random and positive, A 0 */
     int64_t seed;           /* of the random start */
@@ -213,7 +216,8 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
  * gains no more than the tolerance takes up to eight along the scaled gradient, too. report->residual is
  * the decrease in the last iteration relative to the objective. Figures: "mean", "setbacks", "l2",
  * "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B and the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity, squares overflow); memory and device errors.
+ * Errors: ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; entries whose mean size is beyond 1e15 or
+ * below 1e-15 in f32, 1e140 and 1e-140 in f64); memory and device errors.
  * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.
  * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC
  * 2018 (the products). */

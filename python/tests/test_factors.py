@@ -256,6 +256,24 @@ def test_topics_of_any_size(components, size, dtype):
             assert model.objective_ == pytest.approx(size * plain.objective_, rel=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:.*all factors are about 0")
+@pytest.mark.parametrize("device", ["cpu", "cpu*2", "opencl"])
+@pytest.mark.parametrize("name, options", [("ALS", {"solver": "cg"}), ("ALS", {"solver": "cholesky"}),
+                                           ("ALS", {"solver": "ccd"}), ("SFA", {"damping": 1e15}),
+                                           ("SFA", {"damping": 0.0})])
+def test_ratings_far_from_zero(name, options, device):
+    """Means near 2^24 lie between two numbers of f32: what ratings are less their mean is exact all the same.
+    Under a penalty that leaves no factors the objective is the squares of that."""
+    if device == "opencl" and not any(d["name"].startswith("opencl") and d["usable"] for d in kiln.devices()):
+        pytest.skip("no OpenCL device")
+    rows, columns = np.indices((8, 6))
+    R = 16_000_000.0 + 3 * rows + (rows + columns) % 2
+    less = R - (R.mean(1, keepdims=True) if options.get("damping") == 0 else R.mean())
+    model = getattr(kiln, name)(2, l2=1e9, device=device, **options)
+    found = model.fit(scipy.sparse.csr_matrix(R.astype(np.float32))).report_.objective
+    assert found == pytest.approx((less**2).sum() / 2, rel=1e-4)  # n 2^-24, and the penalty's share
+
+
 def test_defaults_on_movielens():
     """A tenth held out: where a mean and biases alone have an RMSE of 0.94, three seeds."""
     path = pathlib.Path(os.environ.get("KILN_SHARED",

@@ -564,6 +564,40 @@ static void badly_scaled(void **state) {
     }
 }
 
+/* Rows have fewer entries than factors and weights of 1e7: most pivots of their matrices are rounding, whose
+ * columns must not grow from one to the next. */
+static void sure_of_few(void **state) {
+    enum { ROWS = 30, COLUMNS = 20, FACTORS = 32 };
+    (void)state;
+    int64_t start[ROWS + 1] = {0}, nnz = 0;
+    int32_t col[ROWS * COLUMNS];
+    float value[ROWS * COLUMNS];
+    uint64_t seed = 1;
+    for (int u = 0; u < ROWS; u++) {
+        for (int i = 0; i < COLUMNS; i++) {
+            if (uniform(&seed) > 0.3) continue;
+            col[nnz] = i;
+            value[nnz++] = (float)(1 + (u + i) % 5);
+        }
+        start[u + 1] = nnz;
+    }
+    kiln_matrix *R = NULL, *A = NULL, *B = NULL;
+    kiln_report report = {.size = sizeof report};
+    assert_int_equal(kiln_matrix_csr(&R, device, KILN_F32, ROWS, COLUMNS, start, col, value), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F32, ROWS, FACTORS, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, device, KILN_F32, COLUMNS, FACTORS, NULL), KILN_OK);
+    for (double alpha = 1e5; alpha < 3e7; alpha *= 10) {
+        const kiln_als_options options = {
+            .l2 = 5, .solver = KILN_FACTOR_CHOLESKY, .implicit = 1, .alpha = alpha, .max_iterations = 20};
+        assert_int_equal(kiln_als(A, B, R, &options, &report), KILN_OK);
+        assert_true(isfinite(report.objective) && report.objective < report.trace[0].objective);
+    }
+    kiln_report_free(&report);
+    kiln_matrix_free(R);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+}
+
 /* The unit of the ratings changes the objective by its square, and nothing else. */
 static void any_unit(void **state) {
     (void)state;
@@ -622,8 +656,11 @@ static void units_that_leave_the_type(void **state) {
     assert_int_equal(fit_unit(KILN_F32, 1e-10, KILN_FACTOR_CG), KILN_ERR_DATA);
     assert_int_equal(fit_unit(KILN_F32, 3e9, KILN_FACTOR_CHOLESKY), KILN_OK);
     assert_int_equal(fit_unit(KILN_F64, 3e9, KILN_FACTOR_CG), KILN_OK);
-    assert_int_equal(fit_unit(KILN_F64, 1e200, 0), KILN_ERR_DATA);
-    assert_non_null(strstr(kiln_last_error()->message, "overflow f64"));
+    static const double far[] = {1e-200, 1e-170, 1e160, 1e200}, narrow[] = {1e-42, 1e-30, 1e-20, 1e20, 1e37};
+    for (int i = 0; i < 4; i++) assert_int_equal(fit_unit(KILN_F64, far[i], 0), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "leave f64"));
+    for (int i = 0; i < 5; i++) assert_int_equal(fit_unit(KILN_F32, narrow[i], 0), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "leave f32"));
 }
 
 static void on_opencl(void **state) {
@@ -634,6 +671,7 @@ static void on_opencl(void **state) {
     }
     device = gpu;
     badly_scaled(state);
+    sure_of_few(state);
     any_unit(state);
     device = cpu;
     kiln_device_close(gpu);
@@ -672,6 +710,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objective_as_defined_and_never_rising),
         cmocka_unit_test(badly_scaled),
+        cmocka_unit_test(sure_of_few),
         cmocka_unit_test(any_unit),
         cmocka_unit_test(units_that_leave_the_type),
         cmocka_unit_test(on_opencl),

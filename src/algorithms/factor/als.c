@@ -105,13 +105,22 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Returns whether CG has room in the type: its residuals' squares and curvatures are products of four to six
- * numbers of the entries' size. */
-static bool cg_fits(const struct als *s, double sum) {
-    const double most = kiln_matrix_type(s->R) == KILN_F32 ? 1e8 : 1e50;
-    const double size = s->options.implicit ? s->options.alpha * sum / s->spread.squares
-                                            : hypot(s->spread.mean, s->spread.deviation);
-    return size < most && (s->options.implicit || size > 1 / most);
+/* Residuals' squares and curvatures of CG are products of four to six numbers of the entries' size;
+ * right-hand sides are its product with its root, and the objective has its square, in double. Beside a
+ * confidence of more than about 1 / eps a penalty is nothing. */
+static const struct ki_room of_cg = {1e8, 1e50}, of_factors = {1e18, 1e140}, of_confidences = {1e8, 1e16};
+
+/* Sees to it that the type has room for what the solver makes of the entries. */
+static kiln_status find_room(struct als *s) {
+    kiln_als_options *o = &s->options;
+    const double size = o->implicit ? fmax(o->alpha * s->spread.size, 1) : s->spread.size;
+    if (!ki_room_has(o->implicit ? of_confidences : of_factors, s->R, size))
+        return ki_room_fail("kiln_als", o->implicit ? "confidences" : "products of factors", s->R);
+    if (o->solver != KILN_FACTOR_CG || ki_room_has(of_cg, s->R, size)) return KILN_OK;
+    o->solver = KILN_FACTOR_CHOLESKY;
+    if (s->any_solver) return KILN_OK;
+    ki_room_fail("kiln_als", "the products of conjugate gradients", s->R);
+    return ki_hint("kiln_als_options.solver cholesky, or scale the entries of R");
 }
 
 /* Finds what the entries say before training: transposed, what they are like, and the penalty that stands
@@ -125,19 +134,13 @@ static kiln_status look(struct als *s) {
     TRY(ki_arena_take(&s->run.arena, &own, ki_confidence(&s->R, &own, "kiln_als", s->R, o)));
     TRY(ki_arena_take(&s->run.arena, &s->transposed,
                       ki_entries_take(&s->transposed, &sum, "kiln_als", s->R)));
-    if (o->implicit)
+    if (o->implicit) {
         s->spread = (struct ki_spread){.squares = (double)nnz, .deviation = 1};
-    else
-        TRY(ki_spread_take(&s->spread, "kiln_als", s->R, sum));
+        TRY(ki_entries_size(&s->spread.size, s->R));
+    } else
+        TRY(ki_spread_take(&s->spread, s->R, sum));
     if (o->biases) s->mean = s->spread.mean;
-    if (o->solver == KILN_FACTOR_CG && !cg_fits(s, sum)) {
-        o->solver = KILN_FACTOR_CHOLESKY;
-        if (!s->any_solver) {
-            ki_fail(KILN_ERR_DATA, "kiln_als: the products of conjugate gradients leave %s for entries as %s",
-                    kiln_matrix_type(s->R) == KILN_F32 ? "f32" : "f64", "large or small as these");
-            TRY(ki_hint("kiln_als_options.solver cholesky, or scale the entries of R"));
-        }
-    }
+    TRY(find_room(s));
     TRY(ki_counts_take(&s->counts, &s->run.arena, s->R, s->transposed));
     if (!ki_option_stands(o, &ki_algorithm_als, "l2"))
         o->l2 = o->counted ? COUNTED * s->spread.deviation

@@ -121,39 +121,64 @@ done:
     return status;
 }
 
-/* One or two columns whose products are the means: (mean + row, 1) . (1, column). */
-static kiln_status means_factor(kiln_matrix **made, struct ki_arena *arena, const kiln_matrix *R,
-                                const double *means, int64_t count, int at, int columns, double more) {
-    double *const factor = ki_arena_reals(arena, columns * count);
+/* A factor for (numbers, 1) . (1, other numbers): of each number what the type holds, or what that leaves. */
+static kiln_status part_factor(kiln_matrix **made, struct ki_arena *arena, const kiln_matrix *R,
+                               const double *numbers, int64_t count, int at, bool rest) {
+    enum { COLUMNS = 2 };
+    const bool narrow = kiln_matrix_type(R) == KILN_F32;
+    double *const factor = ki_arena_reals(arena, COLUMNS * count);
     kiln_status status;
-    *made = ki_arena_model(arena, R, count, columns);
+    *made = ki_arena_model(arena, R, count, COLUMNS);
     TRY(arena->status);
-    for (int64_t i = 0; i < count; i++)
-        for (int c = 0; c < columns; c++)
-            factor[columns * i + c] = c == at ? (means ? means[i] : 0) + more : 1;
+    for (int64_t i = 0; i < count; i++) {
+        const double number = numbers ? numbers[i] : 0, whole = narrow ? (double)(float)number : number;
+        factor[COLUMNS * i + at] = rest ? number - whole : whole;
+        factor[COLUMNS * i + 1 - at] = 1;
+    }
     TRY(ki_vector_set(*made, factor));
 done:
     return status;
 }
 
-/* E is what a product of two factors leaves of R, made where R lies. A matrix in a file is written by ki_each
- * alone, as is one that has no room beside R. */
+/* E = from - (row + column), of either the parts that the type holds, or of both what these leave. */
+static kiln_status take_off(kiln_matrix *E, const kiln_matrix *from, const double *row, const double *column,
+                            bool rest) {
+    struct ki_arena arena = {0};
+    kiln_matrix *A = NULL, *B = NULL;
+    kiln_status status;
+    TRY(part_factor(&A, &arena, E, row, kiln_matrix_rows(E), 0, rest));
+    TRY(part_factor(&B, &arena, E, column, kiln_matrix_cols(E), 1, rest));
+    TRY(kiln_sddmm(E, NULL, 1, &(kiln_sample){.kind = KILN_SAMPLE_RESIDUAL, .S = from, .A = A, .B = B}, 0));
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* E is made where R lies. A matrix in a file is written by ki_each alone, as is one that has no room beside
+ * R. Rows come first, then columns, and last what the type had no digits for: a difference of numbers that
+ * are near each other is exact, where a sum of means would be rounded at their size. */
 kiln_status ki_entries_centred(kiln_matrix **E, const kiln_matrix *R, double mean, const double *row,
                                const double *column) {
     const struct ki_each each = {.run = centre, .made = 1, .number = mean, .row = row, .column = column};
-    const int columns = column ? 2 : 1;
     struct ki_arena arena = {0};
-    kiln_matrix *A = NULL, *B = NULL, *made = NULL;
+    kiln_matrix *made = NULL;
     kiln_status status;
     if (ki_lies_in_file(R) || ki_pair_too_large(R)) return ki_each_run(E, NULL, &each, R);
-    TRY(means_factor(&A, &arena, R, row, kiln_matrix_rows(R), 0, columns, mean));
-    TRY(means_factor(&B, &arena, R, column, kiln_matrix_cols(R), columns - 1, columns, column ? 0 : 1));
+    double *const sums = ki_arena_reals(&arena, kiln_matrix_rows(R));
+    TRY(arena.status);
+    for (int64_t u = 0; u < kiln_matrix_rows(R); u++) sums[u] = mean + (row ? row[u] : 0);
     TRY(ki_arena_take(&arena, &made, kiln_matrix_like(&made, R, KILN_TYPE_DEFAULT, NULL)));
-    const kiln_sample sample = {.kind = KILN_SAMPLE_RESIDUAL, .S = R, .A = A, .B = B};
-    TRY(kiln_sddmm(made, NULL, 1, &sample, 0));
+    TRY(take_off(made, R, sums, NULL, false));
+    if (column) TRY(take_off(made, made, NULL, column, false));
+    if (kiln_matrix_type(R) == KILN_F32) TRY(take_off(made, made, sums, column, true));
     *E = ki_arena_give(&arena, made);
 done:
     return ki_arena_free(&arena, status);
+}
+
+kiln_status ki_entries_size(double *size, const kiln_matrix *X) {
+    const kiln_status status = ki_reduce_entries(size, X, KI_REDUCE_ABS);
+    if (status == KILN_OK) *size /= (double)kiln_matrix_nnz(X);
+    return status;
 }
 
 /* By the squares about 0, unless these would leave little but rounding. */

@@ -46,20 +46,29 @@ done:
     return status;
 }
 
-kiln_status ki_spread_take(struct ki_spread *spread, const char *call, const kiln_matrix *R, double sum) {
+kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum) {
     kiln_status status;
     const double nnz = (double)kiln_matrix_nnz(R);
     spread->mean = sum / nnz;
     TRY(ki_entries_squares(&spread->squares, R, spread->mean));
-    if (!isfinite(spread->squares)) {
-        ki_fail(KILN_ERR_DATA, "%s: the squares of R's entries overflow f64", call);
-        TRY(ki_hint("scale the entries of R"));
-    }
+    TRY(ki_entries_size(&spread->size, R));
+    if (!isfinite(spread->squares)) spread->size = INFINITY;
     const double least = SMALLEST * fabs(spread->mean);
     spread->deviation = fmax(sqrt(spread->squares / nnz), least);
     if (!(spread->deviation > 0)) spread->deviation = 1;
 done:
     return status;
+}
+
+bool ki_room_has(struct ki_room room, const kiln_matrix *R, double size) {
+    const double most = kiln_matrix_type(R) == KILN_F32 ? room.f32 : room.f64;
+    return size == 0 || (size <= most && size >= 1 / most);
+}
+
+kiln_status ki_room_fail(const char *call, const char *what, const kiln_matrix *R) {
+    ki_fail(KILN_ERR_DATA, "%s: %s leave %s for entries as large or small as these", call, what,
+            kiln_matrix_type(R) == KILN_F32 ? "f32" : "f64");
+    return ki_hint("scale the entries of R");
 }
 
 double ki_factor_penalty(const struct ki_counts *counts, int64_t nnz, double deviation) {

@@ -14,12 +14,21 @@ kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, con
                            const kiln_matrix *transposed);
 
 /* Holds what R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of
- * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2. */
+ * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2; size: the mean of |r|, or
+ * infinity where the squares overflow. */
 struct ki_spread {
-    double mean, squares, deviation;
+    double mean, squares, deviation, size;
 };
-/* sum: of R's entries. ERR_DATA where their squares overflow. */
-kiln_status ki_spread_take(struct ki_spread *spread, const char *call, const kiln_matrix *R, double sum);
+/* sum: of R's entries. */
+kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum);
+
+/* Says how large numbers of a type may be, and how small: 1 over that, 0 left out. */
+struct ki_room {
+    double f32, f64;
+};
+bool ki_room_has(struct ki_room room, const kiln_matrix *R, double size);
+/* ERR_DATA, as an error of `call`: what is made of R's entries leaves their type. */
+kiln_status ki_room_fail(const char *call, const char *what, const kiln_matrix *R);
 
 /* deviation * 0.8 (sqrt(entries a row) + sqrt(entries a column)). A random sparse matrix of that deviation
  * has its largest singular value near deviation * (sqrt + sqrt), so that about what is noise gets no factor,

@@ -327,6 +327,9 @@ done:
     return status;
 }
 
+/* Sums along a direction are in the type, and of the square of the entries' size. */
+static const struct ki_room of_sums = {1e15, 1e140};
+
 /* The means, and the penalty that stands for 0. */
 static kiln_status look(struct sfa *s, const kiln_matrix *R) {
     const int64_t nnz = kiln_matrix_nnz(R);
@@ -335,7 +338,8 @@ static kiln_status look(struct sfa *s, const kiln_matrix *R) {
     struct ki_counts counts = {0};
     kiln_status status;
     TRY(ki_sfa_means_measure(&s->means, &s->run.arena, R, o->damping));
-    TRY(ki_spread_take(&s->spread, "kiln_sfa", R, s->means.mean * (double)nnz));
+    TRY(ki_spread_take(&s->spread, R, s->means.mean * (double)nnz));
+    if (!ki_room_has(of_sums, R, s->spread.size)) TRY(ki_room_fail("kiln_sfa", "sums of squares", R));
     TRY(ki_counts_take(&counts, &arena, R, NULL));
     if (!ki_option_stands(o, &ki_algorithm_sfa, "l2"))
         o->l2 = ki_factor_penalty(&counts, nnz, s->spread.deviation);

@@ -15,6 +15,7 @@
     NEXT(IN, real, gram)                                                                                     \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, real, mean)                                                                                  \
+    NEXT(VALUE, real, rest)                                                                                  \
     NEXT(VALUE, real, l2)                                                                                    \
     NEXT(VALUE, real, alpha)                                                                                 \
     NEXT(VALUE, int, proportional)                                                                           \
@@ -30,7 +31,7 @@ struct group {
     LOCAL_PTR real *x, *r, *p, *q;          /* WIDTH */
     __global const int *col;
     __global const real *values, *B, *gram;
-    real mean, alpha;
+    real mean, rest, alpha;
     int proportional, biases;
 };
 
@@ -60,8 +61,8 @@ DEVICE_FN int gather(const struct group *g, const struct row *row, long first) {
         if (g->gram)
             g->target[e] = rating > 0 ? (g->proportional ? size : 1 + size) : (real)0;
         else
-            g->target[e] =
-                rating - g->mean - (g->biases ? g->B[(long)g->col[first + e] * WIDTH + WIDTH - 1] : (real)0);
+            g->target[e] = rating - g->mean - g->rest -
+                           (g->biases ? g->B[(long)g->col[first + e] * WIDTH + WIDTH - 1] : (real)0);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     return count;
@@ -117,8 +118,9 @@ DEVICE_FN void form(__global real *matrix, const struct group *g, const struct r
 }
 
 /* Cholesky's factor in place. A pivot is no less than what rounding may have made of it, so that L L^T is
- * hardly ever below the matrix; without a penalty one that rounding has left nothing of is 0, and so is its
- * column: its unknown stays. false: rounding is felt. */
+ * hardly ever below half the matrix; without a penalty one that rounding has left nothing of is 0, and its
+ * unknown stays. Such a pivot's column is rounding, too, which divided by the pivot would grow from column to
+ * column: it becomes 0. false: rounding is felt. */
 DEVICE_FN bool decompose(__global real *matrix, const struct group *g, real l2) {
     const int lane = (int)get_local_id(0);
     const real least = sizeof(real) == 4 ? (real)4e-6 : (real)1e-14;
@@ -127,11 +129,12 @@ DEVICE_FN bool decompose(__global real *matrix, const struct group *g, real l2) 
         for (int j = k + lane; j < WIDTH; j += GROUP) g->q[j] = matrix[j * WIDTH + k];
         barrier(CLK_LOCAL_MEM_FENCE);
         const real lowest = least * g->p[k];
-        const real pivot = g->q[k] > lowest ? sqrt(g->q[k]) : l2 > 0 ? sqrt(lowest) : (real)0;
+        const bool sound = g->q[k] > lowest;
+        const real pivot = sound ? sqrt(g->q[k]) : l2 > 0 ? sqrt(lowest) : (real)0;
         exact = exact && g->q[k] > 256 * lowest;
         for (int j = k + lane; j < WIDTH; j += GROUP)
-            matrix[j * WIDTH + k] = pivot > 0 ? (j == k ? pivot : g->q[j] / pivot) : (real)0;
-        for (int i = lane; i < (WIDTH - k - 1) * (WIDTH - k - 1) && pivot > 0; i += GROUP) {
+            matrix[j * WIDTH + k] = j == k ? pivot : sound ? g->q[j] / pivot : (real)0;
+        for (int i = lane; i < (WIDTH - k - 1) * (WIDTH - k - 1) && sound; i += GROUP) {
             const int line = k + 1 + i / (WIDTH - k - 1), column = k + 1 + i % (WIDTH - k - 1);
             if (column <= line) matrix[line * WIDTH + column] -= g->q[line] / pivot * (g->q[column] / pivot);
         }
@@ -188,8 +191,8 @@ DEVICE_FN real length_of(const struct group *g, const struct row *row, bool exac
 
 __kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
     LOCAL real tile[LINES * PITCH], weight[LINES], target[LINES], x[WIDTH], r[WIDTH], p[WIDTH], q[WIDTH];
-    const struct group g = {tile, weight, target,       x,     r, p, q, col, values, B, gram,
-                            mean, alpha,  proportional, biases};
+    const struct group g = {tile,   weight, target, x,    r,    p,     q,            col,
+                            values, B,      gram,   mean, rest, alpha, proportional, biases};
     const int lane = (int)get_local_id(0);
     /* The matrix lies in memory that is the group's own. */
     __global real *matrix = matrices + (long)get_group_id(0) * WIDTH * WIDTH;

@@ -37,7 +37,7 @@ static void FN(factor_gather)(struct FN(factor_row) * row, int64_t first, int64_
     struct FN(factor_space) *s = &row->s;
     const int64_t n = given->B->cols;
     const int32_t *col = ki_host(&given->R->col);
-    const real *value = VALUES(given->R);
+    const real *value = VALUES(given->R), mean = (real)given->mean, rest = (real)(given->mean - (double)mean);
     if (s->held_first == first) return;
     s->held_first = first;
     for (int64_t e = 0; e < count; e++) {
@@ -52,7 +52,7 @@ static void FN(factor_gather)(struct FN(factor_row) * row, int64_t first, int64_
             continue;
         }
         s->weight[e] = 1;
-        s->target[e] = rating - (real)given->mean;
+        s->target[e] = rating - mean - rest;
         if (!given->biases) continue;
         s->target[e] -= from[n - 1];
         to[n - 1] = 1;
@@ -168,10 +168,11 @@ static void FN(factor_add_squares)(real *matrix, const struct FN(factor_space) *
         }
 }
 
-/* matrix = L L^T in place, row by row. A pivot is no less than what rounding may have made of it, so that
- * L L^T is hardly ever below the matrix; without a penalty one that is nothing but rounding becomes 0, and
- * its unknown stays. false: rounding is felt. */
-static bool FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch, bool penalty) {
+/* matrix = L L^T in place, row by row; sound: n numbers of work space. A pivot is no less than what rounding
+ * may have made of it, so that L L^T is hardly ever below half the matrix; without a penalty one that is
+ * nothing but rounding becomes 0, and its unknown stays. Such a pivot's column is rounding, too, which
+ * divided by the pivot would grow from column to column: it becomes 0. false: rounding is felt. */
+static bool FN(factor_decompose)(real *matrix, real *sound, int64_t n, int64_t pitch, bool penalty) {
     const real least = sizeof(real) == 4 ? (real)4e-6 : (real)1e-14;
     bool exact = true;
     for (int64_t i = 0; i < n; i++) {
@@ -185,11 +186,12 @@ static bool FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch, bool pe
             real sum = line[j] - FN(lane_sum)(sums);
             for (; k < j; k++) sum -= line[k] * other[k];
             if (j < i) {
-                line[j] = other[j] > 0 ? sum / other[j] : 0;
+                line[j] = sound[j] > 0 ? sum / sound[j] : 0;
                 continue;
             }
             exact = exact && sum > 256 * least * whole;
-            line[i] = sum > least * whole ? (real)sqrt(sum) : penalty ? (real)sqrt(least * whole) : 0;
+            sound[i] = sum > least * whole ? (real)sqrt(sum) : 0;
+            line[i] = sound[i] > 0 || !penalty ? sound[i] : (real)sqrt(least * whole);
         }
     }
     return exact;
@@ -238,7 +240,7 @@ static void FN(factor_cholesky)(struct FN(factor_row) * row) {
     }
     FN(factor_add_gram)(step, row, s->x, -1);
     memcpy(s->p, step, (size_t)pitch * sizeof(real));
-    const bool exact = FN(factor_decompose)(matrix, n, pitch, row->l2 > 0);
+    const bool exact = FN(factor_decompose)(matrix, s->q, n, pitch, row->l2 > 0);
     for (int64_t i = 0; i < n; i++) {
         const real *line = matrix + i * pitch;
         for (int64_t k = 0; k < i; k++) step[i] -= line[k] * step[k];

@@ -27,6 +27,12 @@ KI_ARGUMENTS(factor_padded);
 
 /* ----------------------------------------------------------------------------------------- Cholesky */
 
+/* The part of the mean that the type has no digits for: entries less the mean are exact near it, so that the
+ * mean's rounding would be theirs. */
+static double rest_of(const kiln_factor_rows *given) {
+    return given->R->type == KILN_F32 ? given->mean - (double)(float)given->mean : 0;
+}
+
 static kiln_status cholesky(const struct ki_factor_rows *rows) {
     kiln_status status;
     const kiln_factor_rows *given = &rows->given;
@@ -44,7 +50,7 @@ static kiln_status cholesky(const struct ki_factor_rows *rows) {
                       KI_PACK(factor_cholesky, A, .A = A, .matrices = &matrices,
                               .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
                               .B = given->B, .gram = given->gram, .rows = A->rows, .mean = given->mean,
-                              .l2 = given->l2, .alpha = given->alpha,
+                              .rest = rest_of(given), .l2 = given->l2, .alpha = given->alpha,
                               .proportional = given->proportional != 0, .biases = given->biases != 0,
                               .counted = given->counted != 0)));
 done:
@@ -101,7 +107,8 @@ static kiln_status make_plain(struct plain *p, const kiln_factor_rows *given, co
     TRY(ki_matrix_new(&p->values, R->device, R->type, R->nnz, 1));
     TRY(ki_launch_elements(p->values, R->nnz, "factor_step", "factor_entries", defines,
                            KI_PACK(factor_entries, R, .values = p->values, .R = R, .col = &R->col, .B = B,
-                                   .entries = R->nnz, .mean = given->mean, .biases = given->biases != 0)));
+                                   .entries = R->nnz, .mean = given->mean, .rest = rest_of(given),
+                                   .biases = given->biases != 0)));
 done:
     return status;
 }

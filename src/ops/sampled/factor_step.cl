@@ -32,6 +32,7 @@
     NEXT(IN, real, B)                                                                                        \
     NEXT(VALUE, long, entries)                                                                               \
     NEXT(VALUE, real, mean)                                                                                  \
+    NEXT(VALUE, real, rest)                                                                                  \
     NEXT(VALUE, int, biases)
 
 #define ARGUMENTS_factor_padded(FIRST, NEXT)                                                                 \
@@ -158,11 +159,11 @@ __kernel GROUP_OF(BS) void factor_own(PARAMETERS(factor_own)) {
 #endif
 
 #ifdef COLUMNS
-/* Entries less the mean and their column's bias: what is left is a model without them. */
+/* Entries less the mean, mean + rest, and their column's bias: what is left is a model without them. */
 __kernel void factor_entries(PARAMETERS(factor_entries)) {
     FOR_EACH(e, entries) {
         const real bias = biases ? B[(long)col[e] * COLUMNS + COLUMNS - 1] : REAL(0.0);
-        values[e] = R[e] - mean - bias;
+        values[e] = R[e] - mean - rest - bias;
     }
 }
 
