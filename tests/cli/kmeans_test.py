@@ -138,6 +138,7 @@ class KMeans(Case):
         out, error = kiln("kmeans", data, "-k", "4", "--device", "cpu", "--quiet")
         self.assertIn("number of distinct clusters (2) found smaller than the number wanted (4): the data "
                       "have 2 different rows", error)
+        self.assertNotIn("nan", "".join(kiln("kmeans", data, "-k", "4", "--device", "cpu", "--verbose")))
         far = self.write("far.csv", "a,b,c\n" + "1700000123,1e6,3\n1700000777,2e6,5\n1700003333,1e6,4\n" * 33)
         for kind in ([], ["--spherical"], ["--init", "random"]):
             result = as_json("kmeans", far, "-k", "7", "--type", "f32", "--tolerance", "1e-12", *kind, *CPU)

@@ -908,6 +908,8 @@ class Ranking(Models):
         self.assertAlmostEqual(sum(float(row[2]) ** 2 for row in rows), 1)
         self.assertAlmostEqual(float(rows[1][2]), result["authorities"][0]["value"])
         self.assertEqual(as_json("info", model)["algorithm"], "hits")
+        kiln("hits", graph, "--scores", self.path("scores.csv"), *CPU)
+        self.assertEqual(self.lines("scores.csv")[0], "vertex,hub,authority")
         again = as_json("hits", graph, "--norm", 2, "--warm-start", model, *CPU)
         self.assertLess(again["iterations"], result["iterations"])
         other = self.write("other.edges", "b a\nc b\n")
