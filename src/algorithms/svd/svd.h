@@ -139,7 +139,7 @@ kiln_status ki_svd_judge(struct ki_svd *s);
 /* near_v = L and, behind its columns, the Ritz vectors that ki_svd_ritz has found; orthonormal. */
 kiln_status ki_svd_collect(struct ki_svd *s);
 
-/* svd_small.c: R = U diag(s) V^T, k x k, s descending: R becomes U. */
-void ki_small_svd(double *R, double *V, double *s, int64_t k, struct ki_run *run);
+/* svd_small.c: R = U diag(s) V^T, room->count square, s descending: R becomes U. */
+kiln_status ki_small_svd(double *R, double *V, double *s, struct ki_svd_room *room, struct ki_run *run);
 
 #endif

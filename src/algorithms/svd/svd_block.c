@@ -8,6 +8,7 @@
  *
  * Source: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, Roundoff error analysis of the CholeskyQR2 algorithm,
  * Electron. Trans. Numer. Anal. 44 (2015). */
+#include "algorithms/eigen.h"
 #include "algorithms/svd/svd.h"
 
 enum { TURNS = 8 };
@@ -63,9 +64,7 @@ static double next_row(struct ki_svd_room *room, int64_t at, int64_t c) {
     double *const row = room->q + at * w, left = 1;
     for (int64_t j = 0; j < at; j++) {
         const double *const other = room->q + j * w;
-        double sum = room->g[room->place[j] * w + c];
-        for (int64_t i = 0; i < j; i++) sum -= row[i] * other[i];
-        row[j] = sum / other[j];
+        row[j] = (room->g[room->place[j] * w + c] - ki_dot(row, other, j)) / other[j];
         left -= row[j] * row[j];
     }
     row[at] = sqrt(fmax(left, 0));
@@ -76,7 +75,7 @@ static double next_row(struct ki_svd_room *room, int64_t at, int64_t c) {
  * were nearly orthonormal, so that they are now. */
 static bool find_factor(int64_t *kept, struct ki_svd_room *room, int64_t wanted, kiln_type type) {
     const int64_t w = room->count;
-    double *const L = room->q, *const t = room->t, *const column = room->root;
+    double *const L = room->q, *const t = room->t, *const inverse = room->g; /* of L */
     const double rounding = 8 * (double)w * ki_epsilon(type);
     bool near = scale_gram(room->scale, room, wanted);
     sort_columns(room);
@@ -89,12 +88,15 @@ static bool find_factor(int64_t *kept, struct ki_svd_room *room, int64_t wanted,
         room->place[(*kept)++] = c;
     }
     memset(t, 0, (size_t)(w * w) * sizeof *t);
-    for (int64_t c = 0; c < *kept; c++) { /* a column of L^-T */
-        for (int64_t j = c; j >= 0; j--) {
-            double sum = j == c;
-            for (int64_t i = j + 1; i <= c; i++) sum -= L[i * w + j] * column[i];
-            column[j] = sum / L[j * w + j];
-            t[room->place[j] * w + c] = room->scale[room->place[j]] * column[j];
+    for (int64_t c = 0; c < *kept; c++) {
+        double *const row = inverse + c * w;
+        memset(row, 0, (size_t)w * sizeof *row);
+        for (int64_t j = 0; j < c; j++) L[c * w + j] = -L[c * w + j];
+        ki_add_rows(row, L + c * w, c, inverse, w, c);
+        row[c] = 1;
+        for (int64_t j = 0; j <= c; j++) {
+            row[j] /= L[c * w + c];
+            t[room->place[j] * w + c] = room->scale[room->place[j]] * row[j];
         }
     }
     return near && *kept == wanted;

@@ -59,7 +59,7 @@ static kiln_status split(struct ki_svd *s) {
     TRY(ki_svd_orthonormalise(s, room, &s->far_v, &s->far_w, s->k, false));
     TRY(kiln_multiply(room->small, 1, KILN_TRANSPOSED, s->far_v, s->far_x, 0, NULL));
     TRY(ki_vector_get(R, room->small));
-    ki_small_svd(R, W, s->s, s->k, &s->run);
+    TRY(ki_small_svd(R, W, s->s, room, &s->run));
     TRY(turn(&s->far_v, &s->far_w, room, R));
     TRY(turn(&s->far_x, &s->far_w, room, W));
     TRY(turn(&s->near_v, &s->near_w, room, W));

@@ -1,7 +1,9 @@
 /* The singular values of a small R by Hestenes' rotations of its columns until these are orthogonal: of
  * columns of very different lengths the short ones come out right, too (Demmel and Veselic, SIAM J. Matrix
- * Anal. Appl. 13, 1992). R is held by columns meanwhile, one after the other. A caller that asks to stop gets
- * what there is: U's columns are then of length 1, and no more. */
+ * Anal. Appl. 13, 1992). The eigenvectors of R^T R make most of them orthogonal before, so that few are left
+ * to turn. R is held by columns meanwhile, one after the other. A caller that asks to stop gets what there
+ * is: U's columns are then of length 1, and no more. */
+#include "algorithms/eigen.h"
 #include "algorithms/svd/svd.h"
 
 enum { SWEEPS = 60, MANY = 256 }; /* from so many columns on the caller is heard in a sweep */
@@ -86,9 +88,33 @@ static void complete(double *U, int64_t c, int64_t k) {
     }
 }
 
-void ki_small_svd(double *R, double *V, double *s, int64_t k, struct ki_run *run) {
-    for (int64_t i = 0; i < k * k; i++) V[i] = i % (k + 1) == 0;
+/* R becomes R V, with V the eigenvectors of R^T R: the columns of both, one after the other. */
+static kiln_status turn_to_eigenvectors(double *R, double *V, struct ki_svd_room *room, struct ki_run *run) {
+    enum { STRIP = 128 };
+    kiln_status status = KILN_OK;
+    const int64_t k = room->count;
+    double *const squares = room->g, *const former = room->q;
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = i; j < k; j++) squares[i * k + j] = dot(R + i * k, R + j * k, k);
+    if (!run->cancelled) TRY(ki_eigen(room->root, V, k, squares, k, run));
+    if (run->cancelled) {
+        for (int64_t i = 0; i < k * k; i++) V[i] = i % (k + 1) == 0;
+        goto done;
+    }
+    memcpy(former, R, (size_t)(k * k) * sizeof *R);
+    memset(R, 0, (size_t)(k * k) * sizeof *R);
+    for (int64_t j = 0; j < k; j += STRIP)
+        for (int64_t c = 0; c < k; c++)
+            ki_add_rows(R + c * k + j, V + c * k, k, former + j, k, ki_min(STRIP, k - j));
+done:
+    return status;
+}
+
+kiln_status ki_small_svd(double *R, double *V, double *s, struct ki_svd_room *room, struct ki_run *run) {
+    kiln_status status;
+    const int64_t k = room->count;
     transpose(R, k);
+    TRY(turn_to_eigenvectors(R, V, room, run));
     for (int turn = 0; turn < SWEEPS && sweep(R, V, s, k, run); turn++) {
     }
     for (int64_t c = 0; c < k; c++) s[c] = sqrt(dot(R + c * k, R + c * k, k));
@@ -109,4 +135,6 @@ void ki_small_svd(double *R, double *V, double *s, int64_t k, struct ki_run *run
             complete(R, c, k);
     transpose(R, k);
     transpose(V, k);
+done:
+    return status;
 }
