@@ -241,7 +241,8 @@ static bool warn_of_result(const struct run *run, const kiln_report *report, con
     bool reason = false;
     for (int64_t i = 0; (text = kiln_report_warning(report, i, &name, &hint)); i++) {
         if (strcmp(name, "rank") == 0 && by_levels(run, report, data)) continue;
-        reason |= strcmp(name, "out-of-reach") == 0 || strcmp(name, "batches") == 0;
+        reason |= strcmp(name, "out-of-reach") == 0 || strcmp(name, "batches") == 0 ||
+                  strcmp(name, "patience") == 0;
         say_error("kiln: warning: %s", naming(words, sizeof words, text, data));
         if (*hint) say_error("hint: %s", wording(words, sizeof words, hint));
     }

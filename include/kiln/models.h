@@ -302,8 +302,11 @@ KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, co
  * figure "clusters" says how many have some. With `batch` an iteration takes so many rows, drawn with
  * replacement, and moves a centre by the batch's share in all the weight that it has seen. The trace's
  * residuals are then means over 16 batches of the squared moves; where such a mean is within the tolerance
- * the run ends, as stalled with a warning "batches" unless it has converged by the report's residual. It goes
- * on where it left off from GIVEN centres and their `clusters`. With `spherical` rows are first scaled to
+ * the run ends, as stalled with a warning "batches" unless it has converged by the report's residual. With
+ * `patience` it also ends, with a warning "patience" instead, after so many batches without a new least
+ * smoothed inertia, S <- S + a (batch's inertia / its rows - S), a = min(1, 2 rows of a batch / (m + 1)), S
+ * beginning with the second batch, which is scikit-learn's max_no_improvement. It goes on where it left off
+ * from GIVEN centres and their `clusters`. With `spherical` rows are first scaled to
  * length 1 (rows of zeros stay), and so is each mean: inertia and
  * distances are those of the scaled rows, ||x - c||^2 = 2 (1 - cos(x, c)). A copy of X is made (of a sparse
  * X, of its values). report: residual is the sum of the squared distances of the centres from their rows'
@@ -356,6 +359,9 @@ typedef struct kiln_kmeans_options {
     kiln_control control;
     kiln_kmeans_algorithm algorithm; /* default: by the shape, as told above */
     uint64_t given;                  /* options that are meant though they are 0: kiln_option_give */
+    /* With mini-batches: a start ends after so many in turn that have not lowered the smoothed inertia, see
+     * above; 0: the centres' moves alone end it */
+    int64_t patience;
 } kiln_kmeans_options;
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);

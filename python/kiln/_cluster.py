@@ -163,17 +163,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,  #
 class MiniBatchKMeans(KMeans):
     """K-Means by batches of rows drawn at random: a fraction of a pass each.
 
-    max_iter counts passes over X, of as many batches as X has rows for. max_no_improvement, init_size and
-    reassignment_ratio are taken and change nothing: `tol` says when to stop, starts are of all rows, and
-    empty clusters are always moved. n_steps_: batches so far; n_iter_: the passes that these are, rounded up,
-    of fit alone.
+    max_iter counts passes over X, of as many batches as X has rows for. init_size and reassignment_ratio are
+    taken and change nothing: starts are of all rows, and empty clusters are always moved. n_steps_: batches
+    so far; n_iter_: the passes that these are, rounded up, of fit alone.
     """
 
     _steps = "batches"
 
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", max_iter: int = 100,
                  batch_size: int = 1024, verbose: int = 0, compute_labels: bool = True,
-                 random_state: Any = None, tol: float = 1e-4, max_no_improvement: int | None = 10,
+                 random_state: Any = None, tol: float = 0.0, max_no_improvement: int | None = 10,
                  init_size: int | None = None, n_init: Any = "auto", reassignment_ratio: float = 0.01,
                  spherical: bool = False, device: Any = "auto") -> None:
         # not the base's: it sets `algorithm`, which is no parameter here
@@ -187,8 +186,11 @@ class MiniBatchKMeans(KMeans):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         X = self._checked(X)
-        rows, batch = X.shape[0], min(self.batch_size, X.shape[0])
-        self._cluster(X, sample_weight, self._restarts(), batch=batch,
+        rows, batch, patience = X.shape[0], min(self.batch_size, X.shape[0]), self.max_no_improvement
+        if patience is not None and patience < 1:
+            raise ValueError(f"The 'max_no_improvement' parameter of {type(self).__name__} must be at least "
+                             f"1, or None. Got {patience!r} instead.")
+        self._cluster(X, sample_weight, self._restarts(), batch=batch, patience=patience or 0,
                       max_iterations=max(1, self.max_iter * rows // batch))
         self.n_steps_ = self.n_iter_
         self.n_iter_ = -(-self.n_steps_ * batch // rows)

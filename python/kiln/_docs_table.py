@@ -18,7 +18,7 @@ standardize | bool | Whether the penalty is of the coefficients of columns scale
 warm_start | bool | Whether a fit begins where the last one ended.
 positive | bool | Whether coefficients are kept from 0 on.
 copy_X, copy_x, precompute, selection, intercept_scaling, dual, gcv_mode, shuffle, evaluate_every,
-    perp_tol, mean_change_tol, max_doc_update_iter, max_no_improvement, init_size, reassignment_ratio |
+    perp_tol, mean_change_tol, max_doc_update_iter, init_size, reassignment_ratio |
     any | {_NOTHING}
 solver | str | "auto" takes what suits X. Names of scikit-learn's solvers mean "auto".
 LinearRegression.solver, RidgeCV.solver | str | "cholesky" of X^T X, preconditioned conjugate gradient
@@ -31,6 +31,8 @@ hits.solver | str | "power", "lobpcg" or "auto".
 NMF.solver | str | "mu", the one there is.
 LinearRegression.tol | float or None | A bound of the relative residual of the normal equations. None:
     1e-12 for float64, 1e-5 for float32.
+MiniBatchKMeans.max_no_improvement | int or None | When to stop, as in scikit-learn: after so many batches in
+    turn that have not lowered the smoothed inertia. None: when they no longer move the centres.
 KMeans.tol | float | When to stop: a bound of the squared moves of the centres, of the columns' mean
     variance.
 ALS.tol, SFA.tol, NMF.tol, LatentDirichletAllocation.tol | float | When to stop: an iteration lowers the

@@ -278,6 +278,7 @@ def _read(report: Any) -> Report:
 # what is no result to converge to
 ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters",
             "batches"}
+ASKED = "patience"  # what a parameter asks for: it ends a run as scikit-learn's does, and is worth no word
 
 
 def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinished: bool = True,
@@ -290,9 +291,10 @@ def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinis
         raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take "
                         "float64, or data of smaller magnitude")
     for kind, message in report.warnings.items():
-        warn(f"{name}: {message}", convergence() if kind in ENDLESS else UserWarning)
-    if (report.converged or not unfinished or report.stopped_by == "cancelled" or {"out-of-reach", "batches"}
-        & report.warnings.keys()):
+        if kind != ASKED:
+            warn(f"{name}: {message}", convergence() if kind in ENDLESS else UserWarning)
+    if (report.converged or not unfinished or report.stopped_by == "cancelled"
+        or {"out-of-reach", "batches", ASKED} & report.warnings.keys()):
         return
     tol = names.get("tolerance", "tol")
     more = ", or take float64" if single else ""

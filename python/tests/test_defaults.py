@@ -18,7 +18,8 @@ VERBS = {"linreg": ["LinearRegression", "Ridge", "RidgeCV"], "spectral": ["Spect
          "pagerank": ["pagerank"], "hits": ["hits"]}
 # Options that Python calls otherwise, in general or in a class.
 NAMES = {"tolerance": "tol", "max-iterations": "max_iter", "restarts": "n_init", "seed": "random_state",
-         "batch": "batch_size", "metric": "scoring", "clusters": "n_clusters", "topics": "n_components",
+         "batch": "batch_size", "patience": "max_no_improvement", "metric": "scoring",
+         "clusters": "n_clusters", "topics": "n_components",
          "factors": "n_components", "dimensions": "n_components", "no-intercept": "fit_intercept", "C": "C",
          "eta": "topic_word_prior", "decay": "learning_decay", "delay": "learning_offset", "warm-start": None,
          "l2": None, "l1": None}

@@ -208,11 +208,25 @@ def test_batches_are_counted_in_passes(rows, batch, passes):
     """max_iter is that of scikit-learn: so many passes, of rows / batch steps each."""
     X = np.random.default_rng(0).random((rows, 3))
     with pytest.warns(ConvergenceWarning, match="max_iter ended it after [0-9]+ batches"):
-        ours = kiln.MiniBatchKMeans(4, max_iter=passes, batch_size=batch, tol=0, random_state=0,
-                                    device="cpu").fit(X)
+        ours = kiln.MiniBatchKMeans(4, max_iter=passes, batch_size=batch, max_no_improvement=None,
+                                    random_state=0, device="cpu").fit(X)
     theirs = sklearn.cluster.MiniBatchKMeans(4, max_iter=passes, batch_size=batch, tol=0, random_state=0,
                                              max_no_improvement=None).fit(X)
     assert ours.n_steps_ == ours.report_.n_iter == theirs.n_steps_ and ours.n_iter_ == theirs.n_iter_
+
+
+def test_batches_end_by_scikit_learns_rule(recwarn):
+    """Batches of more than half of the rows are not smoothed: the last one's inertia counts."""
+    X = np.random.default_rng(0).random((600, 3))
+    for patience in (1, 5):
+        ours = kiln.MiniBatchKMeans(4, batch_size=301, max_no_improvement=patience, random_state=0,
+                                    device="cpu").fit(X)
+        inertia = ours.report_.history["objective"][1:]  # the first batch does not count
+        assert len(inertia) - 1 - np.argmin(inertia) == patience
+        assert ours.report_.stopped_by == "stalled" and "patience" in ours.report_.warnings
+    assert not recwarn.list
+    with pytest.raises(ValueError, match="'max_no_improvement' parameter of .* must be at least 1"):
+        kiln.MiniBatchKMeans(4, max_no_improvement=0, device="cpu").fit(X)
 
 
 def test_scaling_in_scikit_learns_words():

@@ -465,7 +465,8 @@ def test_batches_at_rest_have_not_converged():
     X = random.normal(size=(8, 5))[random.integers(0, 8, 2000)] * 2 + random.normal(size=(2000, 5))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = kiln.MiniBatchKMeans(8, batch_size=100, random_state=0, device="cpu").fit(X)
+        model = kiln.MiniBatchKMeans(8, batch_size=100, tol=1e-4, max_no_improvement=None, random_state=0,
+                                     device="cpu").fit(X)
     assert model.report_.stopped_by == "stalled" and not model.report_.converged
     said = [str(one.message) for one in caught]
     assert len(said) == 1 and "batches no longer move the centres" in said[0], said

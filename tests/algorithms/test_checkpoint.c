@@ -98,8 +98,14 @@ static kiln_status kmeans_bounds(struct outcome *o, kiln_control control) {
 }
 
 static kiln_status kmeans_batch(struct outcome *o, kiln_control control) {
-    return kmeans_by(
-        o, (kiln_kmeans_options){.control = control, .restarts = 2, .batch = 20, .max_iterations = 18}, X);
+    return kmeans_by(o,
+                     (kiln_kmeans_options){.size = sizeof(kiln_kmeans_options),
+                                           .control = control,
+                                           .restarts = 2,
+                                           .batch = 20,
+                                           .max_iterations = 18,
+                                           .patience = 4},
+                     X);
 }
 
 static kiln_status mds_by(struct outcome *o, kiln_mds_options options) {

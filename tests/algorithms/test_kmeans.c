@@ -496,6 +496,44 @@ static void batches_end_truly(void **state) {
     assert_true(converged > 0 && stalled > 0);
 }
 
+/* Patience ends a run at the batch at which scikit-learn's rule, by the inertias of the trace, does. */
+static void patience_ends(void **state) {
+    enum { BATCH = 40, PATIENCE = 6, MOST = 2000 };
+    static double x[M * N];
+    const double share = 2.0 * BATCH / (M + 1);
+    (void)state;
+    make_blobs(x);
+    for (int run = 0; run < 4; run++) {
+        kiln_matrix *X = dense_matrix(KILN_F64, M, N, x), *C = dense_matrix(KILN_F64, K, N, NULL);
+        kiln_kmeans_options options = {.size = sizeof options,
+                                       .batch = BATCH,
+                                       .seed = run,
+                                       .patience = PATIENCE,
+                                       .max_iterations = MOST};
+        kiln_report report = {0};
+        double smooth = 0, least = INFINITY;
+        int64_t idle = 0, end = 0;
+        const char *name;
+        kiln_option_give("kmeans", &options, "tolerance");
+        assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+        for (int64_t t = 1; t < report.trace_count && end == 0; t++) {
+            assert_int_equal(report.trace[t].iteration, t + 1);
+            const double inertia = report.trace[t].objective / BATCH;
+            smooth = t == 1 ? inertia : smooth * (1 - share) + inertia * share;
+            idle = smooth < least ? 0 : idle + 1;
+            least = fmin(least, smooth);
+            if (idle == PATIENCE) end = t + 1;
+        }
+        assert_true(end > 0 && end < MOST && report.iterations == end);
+        assert_int_equal(report.stopped_by, KILN_STOP_STALLED);
+        assert_non_null(kiln_report_warning(&report, 0, &name, NULL));
+        assert_string_equal(name, "patience");
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+    }
+}
+
 /* A model's label and distance for new rows. */
 static void predicts(void **state) {
     static const double centres[] = {0, 0, 10, 0}, clusters[] = {1, 0, 0, 1, 0, 0}, x[] = {1, 0, 10, 3, 4, 0};
@@ -549,6 +587,7 @@ int main(void) {
         cmocka_unit_test(finds_directions),
         cmocka_unit_test(goes_on),
         cmocka_unit_test(batches_end_truly),
+        cmocka_unit_test(patience_ends),
         cmocka_unit_test(predicts),
         cmocka_unit_test(on_opencl),
         cmocka_unit_test(takes_the_furthest_rows),

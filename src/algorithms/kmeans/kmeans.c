@@ -166,8 +166,11 @@ static kiln_status kmeans_check(const struct kmeans *s, const kiln_matrix *centr
     if ((int)o->algorithm < 0 || o->algorithm > KILN_KMEANS_BOUNDS)
         return ki_fail(KILN_ERR_ARGUMENT, "%s_options.algorithm is %d, but must be 1 or 2", call,
                        (int)o->algorithm);
-    if (o->restarts < 0 || o->batch < 0 || o->seed < 0)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.restarts, batch and seed must not be negative", call);
+    if (o->restarts < 0 || o->batch < 0 || o->seed < 0 || o->patience < 0)
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s_options.restarts, batch, seed and patience must not be negative", call);
+    if (o->patience > 0 && o->batch == 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.patience needs %s_options.batch", call, call);
     if (s->m == 0 || s->n == 0) return ki_fail(KILN_ERR_DATA, "%s: X has no rows or no columns", call);
     if (s->k < 1 || s->k > s->m) {
         ki_fail(KILN_ERR_DATA, "%s: %lld centres are wanted of an X with %lld rows", call, (long long)s->k,
@@ -320,10 +323,12 @@ done:
 }
 
 static void say_at_rest(struct kmeans *s) {
-    ki_report_warn(&s->run.report, "batches", "go on from this model without batches",
-                   "not converged: batches no longer move the centres, but the residual of all rows is %.1e, "
-                   "above the tolerance %.1e",
-                   s->run.best.residual, s->options.tolerance);
+    const bool patient = s->options.patience > 0;
+    ki_report_warn(&s->run.report, patient ? "patience" : "batches", "go on from this model without batches",
+                   "not converged: batches no longer %s, but the residual of all rows is %.1e, above the "
+                   "tolerance %.1e",
+                   patient ? "lower the inertia" : "move the centres", s->run.best.residual,
+                   s->options.tolerance);
 }
 
 static kiln_status give(struct kmeans *s, kiln_matrix *centres) {

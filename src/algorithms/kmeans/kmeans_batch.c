@@ -2,7 +2,8 @@
  * all that it has seen (Sculley 2010). What a single batch says is noise, so that what is compared with the
  * tolerance is a mean over the last few. Steps shrink with what the centres have seen, wherever these are:
  * batches that move them no more end a run, but it has converged only if a pass over all rows finds the
- * centres at their rows' means. */
+ * centres at their rows' means. Patience asks for less: that batches still lower a smoothed inertia now and
+ * then. */
 #include "algorithms/kmeans/kmeans.h"
 
 enum { MEMORY = 16 };
@@ -30,6 +31,7 @@ static kiln_status begin_start(struct kmeans *s) {
     TRY(arena.status);
     s->round = 0;
     s->mean = 0;
+    s->idle = 0;
     memset(s->seen, 0, (size_t)s->k * sizeof *s->seen);
     if (o->init != KILN_INIT_GIVEN || !o->clusters) goto done;
     TRY(ki_vector_get(known, o->clusters));
@@ -62,6 +64,20 @@ static double take_steps(struct kmeans *s) {
         moved += ki_kmeans_place(s, c);
     }
     return moved;
+}
+
+/* Says whether patience is at its end. The first batch judges the start, and is left out. */
+static bool tires(struct kmeans *s, int64_t rows) {
+    const double inertia = s->run.report.objective / (double)rows;
+    const double share = fmin(1, 2 * (double)rows / ((double)s->m + 1));
+    if (s->options.patience == 0 || s->round < 2) return false;
+    s->smooth[0] = s->round == 2 ? inertia : s->smooth[0] + share * (inertia - s->smooth[0]);
+    if (s->round == 2 || s->smooth[0] < s->smooth[1]) {
+        s->smooth[1] = s->smooth[0];
+        s->idle = 0;
+    } else
+        s->idle++;
+    return s->idle >= s->options.patience;
 }
 
 /* The end of a start: what all rows say of its centres. */
@@ -105,6 +121,8 @@ kiln_status ki_kmeans_batches(struct kmeans *s) {
         TRY(ki_kmeans_row(s, s->round < MEMORY && moved > 0 ? INFINITY : s->mean));
         TRY(ki_kmeans_move(s));
         ki_kmeans_judge(s);
+        if (tires(s, batch.count) && s->run.report.stopped_by == KILN_STOP_NONE)
+            s->run.report.stopped_by = KILN_STOP_STALLED;
         TRY(ki_kmeans_keep(s));
     }
     TRY(measure_rows(s));

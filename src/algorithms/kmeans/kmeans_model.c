@@ -55,6 +55,9 @@ static const kiln_option options_table[] = {
         "Stop when the squares of the centres' moves in one iteration add up to at most this times the mean "
         "variance of the columns."),
     KI_OPTION_ITERATIONS(kiln_kmeans_options, 300, " of each start"),
+    KI_OPTION(kiln_kmeans_options, patience, INTEGER, 0, 0, 0, 9e15, NULL,
+              "With batch: stop after this many mini-batches in turn that have not lowered the smoothed "
+              "inertia. Default: only when the centres no longer move."),
 };
 
 const struct ki_algorithm ki_algorithm_kmeans = {

@@ -8,7 +8,7 @@ enum { LOOKED_AT = 2, FORMER = 3 };
 
 void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
     const int64_t all = s->k * s->n, two = 2 * s->k;
-    const bool batches = s->options.batch > 0;
+    const bool batches = s->options.batch > 0, patient = batches && s->options.patience > 0;
     const struct ki_state parts[KI_KMEANS_STATE] = {
         {"turn", .integers = &s->run.turn, .least = 0, .most = KI_STATE_MOST},
         {"adding", .integers = &s->adding, .least = 0, .most = 1},
@@ -23,6 +23,8 @@ void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
         {"round", .integers = batches ? &s->round : NULL},
         {"seen", .reals = batches ? s->seen : NULL, .count = s->k},
         {"mean", .reals = batches ? &s->mean : NULL},
+        {"smooth", .reals = patient ? s->smooth : NULL, .count = 2},
+        {"idle", .integers = patient ? &s->idle : NULL},
         {"best", .reals = s->best, .count = all},
         {"best found", .reals = s->best_totals, .count = two},
         {"best report", .report = &s->run.best}};
