@@ -257,9 +257,10 @@ static void put_features(struct result *result, const kiln_data *data) {
 static void put_storage(struct result *result, const kiln_matrix *X, const kiln_storage *storage) {
     const double dense = 8 * (double)kiln_matrix_rows(X) * (double)kiln_matrix_cols(X);
     static const char *const elements[] = {
-        [KILN_ELEMENT_U8] = "u8",   [KILN_ELEMENT_I8] = "i8",   [KILN_ELEMENT_U16] = "u16",
-        [KILN_ELEMENT_I16] = "i16", [KILN_ELEMENT_F16] = "f16", [KILN_ELEMENT_BF16] = "bf16",
-        [KILN_ELEMENT_F32] = "f32"};
+        [KILN_ELEMENT_U8] = "u8",   [KILN_ELEMENT_I8] = "i8",    [KILN_ELEMENT_U16] = "u16",
+        [KILN_ELEMENT_I16] = "i16", [KILN_ELEMENT_F16] = "f16",  [KILN_ELEMENT_BF16] = "bf16",
+        [KILN_ELEMENT_F32] = "f32", [KILN_ELEMENT_SAME] = "same"};
+    const bool same = storage->element == KILN_ELEMENT_SAME;
     const char *element = storage->element ? elements[storage->element] : type_name(kiln_matrix_type(X));
     const bool codes = storage->categories > 0;
     PUT(result, "stored_bytes", COUNT(storage->bytes), .label = "takes",
@@ -269,7 +270,9 @@ static void put_storage(struct result *result, const kiln_matrix *X, const kiln_
     PUT(result, "stored_categories", COUNT(storage->categories), .before = codes ? " and " : NULL,
         .shown = result_words(result, "%s of codes", text_plural(storage->categories, "column")));
     PUT(result, "stored_values", TEXT(element), .before = storage->element ? ", " : NULL,
-        .shown = storage->element ? result_words(result, "each number as %s", element) : NULL);
+        .shown = same               ? result_words(result, "all entries are %.9g, kept once", storage->same)
+                 : storage->element ? result_words(result, "each number as %s", element)
+                                    : NULL);
     PUT(result, "dense_bytes", NUMBER(dense), .before = "; dense in f64 ",
         .shown = result_words(result, "%s", text_bytes(dense)));
 }

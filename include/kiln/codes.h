@@ -1,4 +1,5 @@
-/* Kiln: matrices that are kept in fewer bytes: categories as codes, and dense values as narrow as they are.
+/* Kiln: matrices that are kept in fewer bytes: categories as codes, values as narrow as they are, and sparse
+ * ones not at all where they are one number.
  * Apart from kiln.h, as few programs make them by hand: data become such matrices when they are
  * read.
  *
@@ -37,9 +38,9 @@ typedef struct kiln_codes {
 KILN_API kiln_status kiln_matrix_codes(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                        int64_t cols, const void *numbers, const kiln_codes *codes,
                                        int64_t count);
-/* Dense values as they lie in memory, where that takes fewer bytes than the matrix's type: whole numbers of 8
- * and 16 bits, without (U) or with (I) a sign, and floating-point numbers of 16 and 32 bits (F: IEEE 754; BF:
- * f32 without its last 16 bits). */
+/* Values as they lie in memory, where that takes fewer bytes than the matrix's type: whole numbers of 8 and
+ * 16 bits, without (U) or with (I) a sign, and floating-point numbers of 16 and 32 bits (F: IEEE 754; BF: f32
+ * without its last 16 bits). */
 typedef enum kiln_element {
     KILN_ELEMENT_TYPE = 0, /* the matrix's type */
     KILN_ELEMENT_U8 = 1,
@@ -48,24 +49,31 @@ typedef enum kiln_element {
     KILN_ELEMENT_I16 = 4,
     KILN_ELEMENT_F16 = 5,
     KILN_ELEMENT_BF16 = 6,
-    KILN_ELEMENT_F32 = 7 /* of an f64 matrix */
+    KILN_ELEMENT_F32 = 7, /* of an f64 matrix */
+    KILN_ELEMENT_SAME = 8 /* of a sparse matrix: no values, but one number that all entries are */
 } kiln_element;
-/* Keeps a dense matrix's values in fewer bytes from now on, where each of them is a number of `element`;
- * KILN_ELEMENT_TYPE: of the narrowest that all of them are numbers of, if there is one. *narrowed (NULL is
+/* Keeps a matrix's values in fewer bytes from now on, where each of them is a number of `element`;
+ * KILN_ELEMENT_TYPE: of the narrowest that all of them are numbers of, if there is one. A sparse matrix has
+ * KILN_ELEMENT_SAME alone: where all entries have the bits of one number c, X = c P for a pattern P of 0 and
+ * 1, c is kept and no values are, so that an entry takes 4 bytes in place of 8 or 12. *narrowed (NULL is
  * allowed) says whether that is done. The matrix stays what it is to all calls: its type is what is computed
  * in, and results have the bits that they have of the wide matrix; on a GPU passes may add up in another
  * order. Multiplications, losses, squares, column sums and Gram matrices widen values as they read them;
- * before any other operation on the matrix all of them are widened, once and for good. A matrix that is
- * sparse, in processes or in a file, one that has others' memory, and one for which a CPU's budget has no
- * room for both kinds stay as they are. Data that are read, on a GPU large ones, are kept so where they can
- * be. Errors: ERR_ARGUMENT; ERR_NOMEM. Cost: a pass over the values for each element that is tried, and
- * their copy, on a GPU by way of host memory. Deterministic, and exact: no value changes. */
+ * before any other operation on the matrix all of them are widened, once and for good, as before it is
+ * written. A matrix in processes or in a file, a dense one that has others' memory or for which a CPU's
+ * budget has no room for both kinds, and a sparse one without entries stay as they are; others' sparse values
+ * are no longer read. Data that are read, dense ones on a GPU if they are large, are kept so where they can
+ * be; a matrix made by kiln_matrix_dense, kiln_matrix_csr or kiln_matrix_like is not, until this call.
+ * Errors: ERR_ARGUMENT; ERR_NOMEM; of the operation that has values widened ERR_NOMEM or ERR_DEVICE_NOMEM,
+ * where the budget has no room for them. Cost: a pass over the values for each element that is tried, which
+ * ends at the first value that is none of its numbers, and their copy, on a GPU by way of host memory.
+ * Deterministic, and exact: no value changes. */
 KILN_API kiln_status kiln_matrix_narrow(kiln_matrix *A, kiln_element element, int *narrowed);
 /* kiln_matrix_wrap of dense values in host memory that are numbers of `element`. A CPU reads them where they
  * lie until an operation has the matrix widened, which then has values of its own; a GPU gets a copy, of few
  * values a widened one, as processes do. Errors: those of kiln_matrix_wrap; ERR_ARGUMENT (a sparse matrix,
- * memory of a device); of the operation that has it widened ERR_NOMEM, where the budget has no room for wide
- * values. Cost: none on a CPU. */
+ * memory of a device, KILN_ELEMENT_SAME); of the operation that has it widened ERR_NOMEM, where the budget
+ * has no room for wide values. Cost: none on a CPU. */
 KILN_API kiln_status kiln_matrix_wrap_narrow(kiln_matrix **A, kiln_device *device, const kiln_memory *memory,
                                              kiln_element element);
 /* A matrix is kept so. */
@@ -74,7 +82,8 @@ typedef struct kiln_storage {
     int64_t bytes;        /* of all of its arrays, wherever they lie */
     int64_t numbers;      /* columns that are kept densely */
     int64_t categories;   /* kept as a code a row; entries if this is 0 and numbers is, too */
-    kiln_element element; /* of the dense values, as they lie in memory */
+    kiln_element element; /* of the values, as they lie in memory */
+    double same;          /* KILN_ELEMENT_SAME: what all entries are; else 0 */
 } kiln_storage;
 /* Errors: ERR_ARGUMENT. Cost: none. */
 KILN_API kiln_status kiln_matrix_get_storage(kiln_storage *storage, const kiln_matrix *A);

@@ -321,7 +321,8 @@ class Matrix:
 
     Matrix(array) takes NumPy arrays, SciPy's, CuPy's and PyTorch's sparse matrices, and arrays with DLPack
     (PyTorch, CuPy, JAX; on the CPU and on CUDA devices). C-contiguous arrays and CSR matrices of float32 and
-    float64 are used where they lie; others are copied, or in CUDA memory refused. A dense matrix offers
+    float64 are used where they lie; others are copied, or in CUDA memory refused. Of a CSR matrix whose
+    entries are all one number, the number is kept and its values are no longer read. A dense matrix offers
     DLPack itself: torch.from_dlpack(matrix) is the same memory.
 
     Matrix("X.npy") stays in its file, an uncompressed .npy by rows or .npz in CSR, and passes over it read it
@@ -357,6 +358,8 @@ class Matrix:
             self.device.call(lib.kiln_matrix_wrap, pointer, self.device.pointer, memory)
         self._own(pointer[0], None if memory.row_start else (memory.rows, memory.cols),
                   _F32 if memory.type == lib.KILN_F32 else _F64)
+        if memory.row_start and not memory.on_device:  # entries that are all one number need no values
+            self.device.call(lib.kiln_matrix_narrow, self.pointer, lib.KILN_ELEMENT_TYPE, ffi.NULL)
 
     @classmethod
     def adopt(cls, pointer: Any, device: Device, keep: Any = None) -> Matrix:

@@ -28,6 +28,21 @@ def test_a_sparse_matrix_is_used_where_it_lies():
     assert (matrix.numpy() != S).nnz == 0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_entries_that_are_all_one_number(dtype):
+    S = scipy.sparse.random(300, 40, 0.2, format="csr", random_state=3, dtype=dtype)
+    S.data[:] = 0.3
+    matrix, expected = kiln.matrix(S), S.astype(np.float64).toarray()
+    S.data[:] = 5  # which the matrix does not read
+    v, y = np.linspace(1, 2, 300).astype(dtype), np.linspace(-1, 1, 40).astype(dtype)
+    some = 400 * np.finfo(dtype).eps  # more than all roundings of a product of 40 and then 300 terms
+    for found, wanted, size in ((kiln.multiply(matrix, y), expected @ y, expected @ np.abs(y)),
+                                (kiln.mmchain(matrix, y, v=v), expected.T @ (v * (expected @ y)),
+                                 expected.T @ (v * (expected @ np.abs(y))))):
+        assert (np.abs(found - wanted) <= some * size).all()
+    assert (matrix.numpy().toarray() == expected.astype(dtype)).all()
+
+
 @pytest.mark.parametrize("made", ["csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array",
                                   "coo_array"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

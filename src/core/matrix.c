@@ -406,7 +406,7 @@ static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     if (A->codes)
         return ki_codes_entries(part == KI_ROW_START ? to : NULL, part == KI_COL ? to : NULL,
                                 part == KI_VALUES ? to : NULL, A);
-    if (A->element) return ki_narrow_get(to, A, 0, A->nnz);
+    if (A->element && part == KI_VALUES) return ki_narrow_get(to, A, 0, A->nnz);
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))

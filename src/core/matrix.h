@@ -38,6 +38,7 @@ struct kiln_matrix {
     struct ki_file *file;   /* where values and columns may be read instead (core/file.h); NULL = nowhere */
     struct ki_codes *codes; /* in place of all arrays (core/codes/codes.h); NULL: none */
     kiln_element element;   /* of the values, wherever they lie (core/narrow/narrow.h); 0: of the type */
+    double same;            /* KILN_ELEMENT_SAME: what all entries are, in place of values */
     kiln_matrix *here;      /* of rows that processes have, this one's (src/processes); NULL: X is whole */
     bool pinned;            /* the device reads the host copy at full speed */
     bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
@@ -58,11 +59,11 @@ static inline int64_t ki_type_bytes(kiln_type type) {
     return type == KILN_F32 ? 4 : 8;
 }
 
-/* Returns the bytes of a number of an element; 0 for KILN_ELEMENT_TYPE. */
+/* Returns the bytes of a number of an element; 0 for KILN_ELEMENT_TYPE and KILN_ELEMENT_SAME. */
 static inline int64_t ki_element_bytes(kiln_element element) {
-    static const int8_t bytes[] = {
-        [KILN_ELEMENT_TYPE] = 0, [KILN_ELEMENT_U8] = 1,  [KILN_ELEMENT_I8] = 1,   [KILN_ELEMENT_U16] = 2,
-        [KILN_ELEMENT_I16] = 2,  [KILN_ELEMENT_F16] = 2, [KILN_ELEMENT_BF16] = 2, [KILN_ELEMENT_F32] = 4};
+    static const int8_t bytes[] = {[KILN_ELEMENT_TYPE] = 0, [KILN_ELEMENT_U8] = 1,  [KILN_ELEMENT_I8] = 1,
+                                   [KILN_ELEMENT_U16] = 2,  [KILN_ELEMENT_I16] = 2, [KILN_ELEMENT_F16] = 2,
+                                   [KILN_ELEMENT_BF16] = 2, [KILN_ELEMENT_F32] = 4, [KILN_ELEMENT_SAME] = 0};
     return bytes[element];
 }
 

@@ -282,6 +282,11 @@ void ki_memory_clear(kiln_device *device) {
 
 /* ------------------------------------------------------------------------------------------ matrices */
 
+/* Drivers pin no memory of no bytes, as which lie the values that a matrix keeps as one number. */
+static bool is_empty(const kiln_matrix *A, int part) {
+    return ki_matrix_part_bytes(A, part) == 0;
+}
+
 void ki_matrix_pin(kiln_matrix *A) {
     const struct ki_backend *backend = A->device->backend;
     const int first = ki_matrix_first(A);
@@ -289,18 +294,20 @@ void ki_matrix_pin(kiln_matrix *A) {
     if (A->structure) ki_matrix_pin(A->structure);
     if (A->pinned || A->file || !backend->pin) return;
     while (part < ki_matrix_end(A) &&
-           backend->pin(A->device, A->host[part], ki_matrix_part_bytes(A, part)) == KILN_OK)
+           (is_empty(A, part) ||
+            backend->pin(A->device, A->host[part], ki_matrix_part_bytes(A, part)) == KILN_OK))
         part++;
     A->pinned = part == ki_matrix_end(A);
     if (A->pinned || A->device->lost) return;
     ki_device_message(A->device, "host memory cannot be pinned, which makes transfers slower: %s",
                       kiln_last_error()->message);
-    while (part > first) backend->unpin(A->device, A->host[--part]);
+    while (part-- > first)
+        if (!is_empty(A, part)) backend->unpin(A->device, A->host[part]);
 }
 
 void ki_matrix_unpin(kiln_matrix *A) {
     for (int part = ki_matrix_first(A); A->pinned && part < ki_matrix_end(A); part++)
-        if (!A->device->lost) A->device->backend->unpin(A->device, A->host[part]);
+        if (!A->device->lost && !is_empty(A, part)) A->device->backend->unpin(A->device, A->host[part]);
     A->pinned = false;
 }
 

@@ -84,6 +84,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
                          .type = A->type,
                          .format = A->format,
                          .element = A->element,
+                         .same = A->same,
                          .rows = A->rows,
                          .cols = A->cols,
                          .nnz = A->nnz,

@@ -60,7 +60,7 @@ static kiln_status share(kiln_matrix **A, kiln_matrix *pattern, kiln_type type, 
     kiln_matrix *made = NULL;
     kiln_status status;
     TRY(ki_matrix_shell(&made, pattern->device, type, KILN_CSR, pattern->rows, pattern->cols));
-    TRY(ki_matrix_expand(pattern));
+    if (pattern->codes) TRY(ki_matrix_expand(pattern));
     TRY(make_shared(pattern));
     made->nnz = pattern->nnz;
     made->structure = pattern->structure;

@@ -91,7 +91,7 @@ static bool worth_ranking(const kiln_matrix *X, int64_t chip_columns) {
 static kiln_status make(bool *made, struct history *history, const kiln_matrix *X, bool again, int64_t chip) {
     const bool columns = again && worth_ranking(X, chip);
     kiln_status status = KILN_OK;
-    if (!history->looked && X->nnz >= ki_limits.rows_entries && !X->view) {
+    if (!history->looked && !X->element && X->nnz >= ki_limits.rows_entries && !X->view) {
         *made = true;
         TRY(look_at_values(history, X));
     }
@@ -176,6 +176,10 @@ kiln_status ki_derived_get(struct ki_derived *derived, const kiln_matrix *X, boo
     bool made = false;
     kiln_status status = KILN_OK;
     if (!history) return KILN_ERR_NOMEM;
+    if (X->element) {
+        history->alike = true;
+        history->value = X->same;
+    }
     const bool again = scatters && history->passes + 1 >= ki_limits.due;
     history->passes += scatters || history->passes == 0;
     if (X->nnz >= ki_limits.rows_entries && X->rows <= INT32_MAX && !X->view &&

@@ -161,7 +161,7 @@ static inline __attribute__((always_inline)) void make_block(const struct making
     const int32_t *col = ki_host(&X->col), mask = ((int32_t)1 << panels->bits) - 1;
     const char *value = ki_host(&X->values);
     uint32_t *word = ki_host(&panels->word);
-    char *to = ki_host(&panels->value);
+    char *to = size ? ki_host(&panels->value) : NULL;
     int64_t *next = panels->end + block * panels->count, at = start[first];
     memset(next, 0, (size_t)panels->count * sizeof *next);
     for (int64_t e = start[first]; e < start[end]; e++) next[col[e] >> panels->bits]++;
@@ -174,8 +174,12 @@ static inline __attribute__((always_inline)) void make_block(const struct making
         for (int64_t e = start[row]; e < start[row + 1]; e++) {
             const int64_t place = next[col[e] >> panels->bits]++;
             word[place] = (uint32_t)(row - first) << panels->bits | (uint32_t)(col[e] & mask);
-            memcpy(to + place * (int64_t)size, value + e * (int64_t)size, size);
+            if (size) memcpy(to + place * (int64_t)size, value + e * (int64_t)size, size);
         }
+}
+
+static void make_block_0(void *making, int block) {
+    make_block(making, block, 0);
 }
 
 static void make_block_4(void *making, int block) {
@@ -197,8 +201,11 @@ static kiln_status fill(struct ki_cpu_panels *panels, const kiln_matrix *X) {
     panels->end = ki_alloc(bytes);
     if (!panels->end) TRY(ki_fail_nomem(bytes, slot_panels.name));
     TRY(ki_device_alloc(device, &panels->word, X->nnz * 4));
-    TRY(ki_device_alloc(device, &panels->value, X->nnz * ki_type_bytes(X->type)));
-    ki_parallel(device->threads, (int)panels->blocks, X->type == KILN_F32 ? make_block_4 : make_block_8,
+    TRY(ki_device_alloc(device, &panels->value, X->nnz * ki_value_bytes(X)));
+    ki_parallel(device->threads, (int)panels->blocks,
+                X->element            ? make_block_0
+                : X->type == KILN_F32 ? make_block_4
+                                      : make_block_8,
                 &making);
     TRY(cut_panels(panels, X));
 done:

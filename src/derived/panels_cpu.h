@@ -26,8 +26,8 @@ struct ki_cpu_panels {
     struct ki_cpu_piece *piece;
     /* The entries, block by block, in a block panel by panel, and there row by row. A word is the row within
      * the block above the column within the panel. */
-    struct ki_buffer word, value;
-    int64_t *end; /* of each panel's part of each block, block by block */
+    struct ki_buffer word, value; /* value: none where X has none (KILN_ELEMENT_SAME) */
+    int64_t *end;                 /* of each panel's part of each block, block by block */
 };
 
 /* For a pass with one column of y, which scatters into w or not, and takes products too (fused) or not.

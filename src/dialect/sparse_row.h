@@ -8,8 +8,9 @@
  *
  * Element j of y and w lies at stride * j, stride being 1, or 2 where the two are interleaved: of a wide
  * matrix almost every entry misses the caches once, and then finds its y and its w in one line. `ahead` asks
- * for that line early; the row must then have SPARSE_AHEAD entries of the matrix behind it. Both are
- * constants wherever this is inlined. */
+ * for that line early; the row must then have SPARSE_AHEAD entries of the matrix behind it. Where all entries
+ * are the same number, `value` is that one number (`same`). All three are constants wherever this is
+ * inlined. */
 
 /* Entries whose values and columns are asked for, and entries whose y is, before they are used: measured, the
  * hardware prefetches neither as early as dot and scatter in turns want them. y and w are asked into the
@@ -21,8 +22,8 @@
 
 /* Beforehand for the `count` entries at value and col. */
 ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int64_t count, const real *base,
-                                     int stride, bool ahead) {
-    __builtin_prefetch(value + STREAM_AHEAD);
+                                     int stride, bool ahead, bool same) {
+    if (!same) __builtin_prefetch(value + STREAM_AHEAD);
     __builtin_prefetch(col + STREAM_AHEAD);
     for (int64_t e = SPARSE_AHEAD; ahead && e < SPARSE_AHEAD + count; e++)
         __builtin_prefetch(base + stride * (int64_t)col[e], 0, 2);
@@ -36,11 +37,13 @@ ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int6
 #define GATHER(mask, base, at) _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, base, 8)
 #define SCATTER(base, mask, at, v) _mm512_mask_i32scatter_pd(base, mask, at, v, 8)
 #define ENTRIES(mask, value) _mm512_maskz_loadu_pd(mask, value)
+#define NUMBERS(mask, value) _mm512_maskz_mov_pd(mask, _mm512_set1_pd(*(value)))
 #else
 #define EIGHT __m256
 #define GATHER(mask, base, at) _mm256_mmask_i32gather_ps(_mm256_setzero_ps(), mask, at, base, 4)
 #define SCATTER(base, mask, at, v) _mm256_mask_i32scatter_ps(base, mask, at, v, 4)
 #define ENTRIES(mask, value) _mm256_maskz_loadu_ps(mask, value)
+#define NUMBERS(mask, value) _mm256_maskz_mov_ps(mask, _mm256_set1_ps(*(value)))
 #endif
 /* Says where the elements of y and w lie: 32 bits hold stride times a column (pass/cpu/csr.h sees to it). */
 #define PLACES(mask, col) _mm256_slli_epi32(_mm256_maskz_loadu_epi32(mask, col), stride / 2)
@@ -63,41 +66,44 @@ ALWAYS_INLINE real FN(eight_sum)(EIGHT v) {
 
 /* Part of the sum for the entries of a vector. */
 ALWAYS_INLINE EIGHT FN(eight_products)(__mmask8 mask, const real *value, const int32_t *col, const real *y,
-                                       int stride, bool ahead) {
-    FN(fetch_entries)(value, col, 8, y, stride, ahead);
-    return ENTRIES(mask, value) * GATHER(mask, y, PLACES(mask, col));
+                                       int stride, bool ahead, bool same) {
+    FN(fetch_entries)(value, col, 8, y, stride, ahead, same);
+    return (same ? NUMBERS(mask, value) : ENTRIES(mask, value)) * GATHER(mask, y, PLACES(mask, col));
 }
 
 ALWAYS_INLINE void FN(eight_updates)(__mmask8 mask, real *w, real p, const real *value, const int32_t *col,
-                                     int stride) {
+                                     int stride, bool same) {
     const __m256i at = PLACES(mask, col);
-    const EIGHT sum = GATHER(mask, w, at) + p * ENTRIES(mask, value);
+    const EIGHT sum = GATHER(mask, w, at) + p * (same ? NUMBERS(mask, value) : ENTRIES(mask, value));
     SCATTER(w, mask, at, sum);
 }
 
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y,
-                                  int stride, bool ahead) {
+                                  int stride, bool ahead, bool same) {
     if (count == 0) return 0;
     const int64_t last = LAST_VECTOR(count);
     EIGHT sum = {0};
     for (int64_t e = 0; e < last; e += 8)
-        sum += FN(eight_products)(0xff, value + e, col + e, y, stride, ahead);
-    sum += FN(eight_products)(LAST_LANES(count), value + last, col + last, y, stride, ahead);
+        sum += FN(eight_products)(0xff, value + (same ? 0 : e), col + e, y, stride, ahead, same);
+    value += same ? 0 : last;
+    sum += FN(eight_products)(LAST_LANES(count), value, col + last, y, stride, ahead, same);
     return FN(eight_sum)(sum);
 }
 
 ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const int32_t *col, int64_t count,
-                                      int stride) {
+                                      int stride, bool same) {
     if (count == 0) return;
     const int64_t last = LAST_VECTOR(count);
-    for (int64_t e = 0; e < last; e += 8) FN(eight_updates)(0xff, w, p, value + e, col + e, stride);
-    FN(eight_updates)(LAST_LANES(count), w, p, value + last, col + last, stride);
+    for (int64_t e = 0; e < last; e += 8)
+        FN(eight_updates)(0xff, w, p, value + (same ? 0 : e), col + e, stride, same);
+    FN(eight_updates)(LAST_LANES(count), w, p, value + (same ? 0 : last), col + last, stride, same);
 }
 
 #undef EIGHT
 #undef GATHER
 #undef SCATTER
 #undef ENTRIES
+#undef NUMBERS
 #undef PLACES
 #undef LAST_LANES
 #undef LAST_VECTOR
@@ -131,9 +137,10 @@ struct FN(group) {
     int64_t place[4]; /* of y and of w */
 };
 
-ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *col, int stride) {
-    struct FN(group) group;
-    memcpy(group.value, value, sizeof group.value);
+#define SAME(i) *value
+ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *col, int stride, bool same) {
+    struct FN(group) group = {PARTS(SAME), {0}};
+    if (!same) memcpy(group.value, value, sizeof group.value);
     for (int i = 0; i < 4; i++) group.place[i] = stride * (int64_t)col[i];
     return group;
 }
@@ -142,12 +149,12 @@ ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *co
  * conditions compilers make branches. The addresses are hidden from them, since they would keep more of those
  * than there are registers. */
 ALWAYS_INLINE struct FN(group)
-    FN(group_of)(int64_t count, const real *value, const int32_t *col, int stride) {
+    FN(group_of)(int64_t count, const real *value, const int32_t *col, int stride, bool same) {
     static const int64_t entries[4][3] = {{0, 0, 0}, {1, 0, 0}, {1, 2, 0}, {1, 2, 3}};
     const int64_t *entry = entries[count - 1];
     __asm__("" : "+r"(value), "+r"(col));
     const int64_t e0 = 0, e1 = entry[0], e2 = entry[1], e3 = entry[2];
-#define VALUE(i) value[e##i]
+#define VALUE(i) value[same ? 0 : e##i]
     struct FN(group) group = {PARTS(VALUE), {0}};
 #undef VALUE
     group.place[0] = stride * (int64_t)col[0];
@@ -182,19 +189,19 @@ ALWAYS_INLINE void FN(group_add)(real *w, const int64_t place[4], const FN(group
 #define LAST_GROUP(count) (((count)-1) & ~(int64_t)3)
 
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y,
-                                  int stride, bool ahead) {
+                                  int stride, bool ahead, bool same) {
     if (count == 0) return 0;
     const int64_t last = LAST_GROUP(count);
     FN(group_part) sum[4 / PART] = {{0}};
     struct FN(group) group;
     for (int64_t e = 0; e < last; e += 4) {
-        FN(fetch_entries)(value + e, col + e, 4, y, stride, ahead);
-        group = FN(group_at)(value + e, col + e, stride);
+        FN(fetch_entries)(value + e, col + e, 4, y, stride, ahead, same);
+        group = FN(group_at)(value + (same ? 0 : e), col + e, stride, same);
         FN(group_products)(&group, y);
         for (int part = 0; part < 4 / PART; part++) sum[part] += group.value[part];
     }
-    FN(fetch_entries)(value + last, col + last, 4, y, stride, ahead);
-    group = FN(group_of)(count - last, value + last, col + last, stride);
+    FN(fetch_entries)(value + last, col + last, 4, y, stride, ahead, same);
+    group = FN(group_of)(count - last, value + (same ? 0 : last), col + last, stride, same);
     FN(group_products)(&group, y);
     FN(group_cut)(group.value, count - last);
     for (int part = 0; part < 4 / PART; part++) sum[part] += group.value[part];
@@ -202,21 +209,22 @@ ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t
 }
 
 ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const int32_t *col, int64_t count,
-                                      int stride) {
+                                      int stride, bool same) {
     if (count == 0) return;
     const int64_t last = LAST_GROUP(count);
     struct FN(group) group;
     for (int64_t e = 0; e < last; e += 4) {
-        group = FN(group_at)(value + e, col + e, stride);
+        group = FN(group_at)(value + (same ? 0 : e), col + e, stride, same);
         for (int part = 0; part < 4 / PART; part++) group.value[part] *= p;
         FN(group_add)(w, group.place, group.value);
     }
-    group = FN(group_of)(count - last, value + last, col + last, stride);
+    group = FN(group_of)(count - last, value + (same ? 0 : last), col + last, stride, same);
     for (int part = 0; part < 4 / PART; part++) group.value[part] *= p;
     FN(group_cut)(group.value, count - last);
     FN(group_add)(w, group.place, group.value);
 }
 
+#undef SAME
 #undef LAST_GROUP
 #undef PARTS
 #undef PART

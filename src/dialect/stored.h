@@ -1,6 +1,6 @@
 /* Values of a dense X as it keeps them (core/narrow/narrow.h), and what numbers they are. Where they are
- * narrow the build says ELEMENT, a kiln_element: 1 u8, 2 i8, 3 u16, 4 i16, 5 f16, 6 bf16, 7 f32. Else they
- * are `real`. */
+ * narrow the build says ELEMENT, a kiln_element: 1 u8, 2 i8, 3 u16, 4 i16, 5 f16, 6 bf16, 7 f32, 8 one `real`
+ * for all. Else they are `real`. */
 #ifndef STORED_H
 #define STORED_H
 #include "dialect/wide_loads.h"
@@ -28,6 +28,9 @@ typedef short stored;
 typedef float stored;
 #define STORED_BYTES 4
 #define PART(word, i) FLOAT_OF(word)
+#elif ELEMENT == 8
+typedef real stored;
+#define STORED_BYTES 0
 #else
 typedef unsigned short stored;
 #define STORED_BYTES 2
@@ -45,7 +48,10 @@ typedef unsigned short stored;
 /* W adjacent numbers in one load, where the address is a multiple of what it loads. */
 #ifdef W
 DEVICE_FN void load_stored(real *to, __global const stored *from) {
-#if W * STORED_BYTES < 4
+#if STORED_BYTES == 0
+#pragma unroll
+    for (int w = 0; w < W; w++) to[w] = *from;
+#elif W * STORED_BYTES < 4
 #pragma unroll
     for (int w = 0; w < W; w++) to[w] = NUMBER_OF(from[w]);
 #else

@@ -174,8 +174,8 @@ static kiln_status convert_sparse(kiln_matrix **X, kiln_device *device, struct k
         TRY(ki_codes_pack(&codes, device, type, table->rows, table->cols, table->row_start, table->col,
                           table->values, table->categories, table->category_count));
     if (!codes) {
-        TRY(ki_matrix_adopt_csr(X, device, type, table->rows, table->cols, table->nnz, table->row_start,
-                                table->col, table->values));
+        TRY(ki_matrix_adopt_entries(X, device, type, table->rows, table->cols, table->nnz, table->row_start,
+                                    table->col, table->values));
         table->row_start = NULL;
         table->col = NULL;
         table->values = NULL;

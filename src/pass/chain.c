@@ -135,16 +135,16 @@ static void go_on(void *of) {
 static kiln_status run_single(const void *of) {
     const struct ki_chain *chain = of;
     const kiln_matrix *X = chain->X;
-    return ki_run_single(
-        &(struct ki_single){.rules = &ki_chain_rules,
-                            .kind = (int)chain->kind,
-                            .whole = chain,
-                            .sums = chain->value != NULL,
-                            .codes = true,
-                            .narrow = ki_on_cpu(X->device) || !X->element || ki_dense_gains_narrow(chain),
-                            .walked = X->cols * chain->k * ki_type_bytes(X->type),
-                            .run = run_here,
-                            .go_on = go_on});
+    return ki_run_single(&(struct ki_single){.rules = &ki_chain_rules,
+                                             .kind = (int)chain->kind,
+                                             .whole = chain,
+                                             .sums = chain->value != NULL,
+                                             .codes = true,
+                                             .narrow = ki_on_cpu(X->device) || X->format == KILN_CSR ||
+                                                       !X->element || ki_dense_gains_narrow(chain),
+                                             .walked = X->cols * chain->k * ki_type_bytes(X->type),
+                                             .run = run_here,
+                                             .go_on = go_on});
 }
 
 kiln_status ki_chain_run(const struct ki_chain *chain) {

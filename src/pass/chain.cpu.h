@@ -347,7 +347,7 @@ static kiln_status FN(walk_chain)(const struct ki_chain *chain, const struct FN(
     pass.interleaved = FN(interleaves)(chain);
     pass.room = (pass.levels + pass.interleaved) * pass.copy;
     pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
-    if (X->element) FN(plan_window)(&pass);
+    if (dense && X->element) FN(plan_window)(&pass);
     const int64_t y_size = dense && needs_y ? of_y : 0;
     status = FN(take_scratch)(&pass, pass.parts, y_size);
     if (status != KILN_OK) return status;

@@ -116,6 +116,7 @@ static kiln_status make_slice(struct ki_split *split, const kiln_matrix *X, int 
     TRY(ki_matrix_shell(&slice, member, X->type, X->format, rows, X->cols));
     slice->nnz = end - begin;
     slice->element = X->element;
+    slice->same = X->same;
     split->entry[i] = begin;
     split->entry[i + 1] = end;
     if (X->file)

@@ -121,6 +121,7 @@ static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
                           .type = X->type,
                           .format = X->format,
                           .element = X->element,
+                          .same = X->same,
                           .rows = s->panels[i].rows,
                           .cols = X->cols,
                           .nnz = s->panels[i].entries,

@@ -1,4 +1,4 @@
-/* Dense matrices whose values take fewer bytes than their type: which values fit which numbers, what the
+/* Matrices whose values take fewer bytes than their type: which values fit which numbers, what the
  * matrices say they are and take, that operations widen them, whole or not at all, and what is refused. */
 #include <math.h>
 #include <string.h>
@@ -323,11 +323,184 @@ static void faults_lose_nothing(void **state) {
     brutal_memory("narrow values", 2, body, NULL);
 }
 
+/* ---- sparse: one number in place of all values ---- */
+
+enum { SPARSE_ROWS = 6, SPARSE_COLS = 5, ENTRIES = 9 };
+static const int64_t row_start[] = {0, 2, 2, 5, 6, 8, ENTRIES};
+static const int32_t column[] = {0, 3, 1, 2, 4, 2, 0, 4, 1};
+
+static kiln_matrix *make_sparse(kiln_type type, double value, double last) {
+    double wide[ENTRIES];
+    float single[ENTRIES];
+    kiln_matrix *A = NULL;
+    for (int e = 0; e < ENTRIES; e++) single[e] = (float)(wide[e] = e < ENTRIES - 1 ? value : last);
+    assert_int_equal(kiln_matrix_csr(&A, device, type, SPARSE_ROWS, SPARSE_COLS, row_start, column,
+                                     type == KILN_F32 ? (const void *)single : wide),
+                     KILN_OK);
+    return A;
+}
+
+static bool narrowed_to(kiln_matrix *A, kiln_element element) {
+    int narrowed = -1;
+    assert_int_equal(kiln_matrix_narrow(A, element, &narrowed), KILN_OK);
+    return narrowed;
+}
+
+static void assert_sparse(const kiln_matrix *A, double value) {
+    int64_t start[SPARSE_ROWS + 1];
+    int32_t col[ENTRIES];
+    double values[ENTRIES];
+    for (int e = 0; e < ENTRIES; e++) values[e] = value;
+    assert_values(A, values);
+    assert_int_equal(kiln_matrix_get_csr(start, col, NULL, A), KILN_OK);
+    assert_memory_equal(start, row_start, sizeof start);
+    assert_memory_equal(col, column, sizeof col);
+}
+
+/* Kept without values where all have the bits of one that is a number. */
+static void sparse_found(void **state) {
+    (void)state;
+    static const struct {
+        double value, last;
+        bool same;
+    } cases[] = {{1, 1, true},     {0.1, 0.1, true}, {-3, -3, true},   {1, 2, false},
+                 {0, -0.0, false}, {0, 0, true},     {NAN, NAN, false}};
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            kiln_matrix *A = make_sparse(type, cases[c].value, cases[c].last);
+            const int64_t before = used(), values = ENTRIES * ki_type_bytes(type);
+            assert_int_equal(narrowed_to(A, KILN_ELEMENT_TYPE), cases[c].same);
+            const kiln_storage storage = storage_of(A);
+            assert_int_equal(storage.element, cases[c].same ? KILN_ELEMENT_SAME : KILN_ELEMENT_TYPE);
+            assert_int_equal(storage.bytes,
+                             8 * (SPARSE_ROWS + 1) + 4 * ENTRIES + (cases[c].same ? 0 : values));
+            if (cases[c].same) {
+                const double value = type == KILN_F32 ? (double)(float)cases[c].value : cases[c].value;
+                assert_true(storage.same == value);
+                assert_true(used() <= before - values + 8);
+                assert_sparse(A, value);
+                assert_false(narrowed_to(A, KILN_ELEMENT_SAME)); /* it is so already */
+            }
+            assert_int_equal(A->nnz, ENTRIES);
+            kiln_matrix_free(A);
+        }
+}
+
+static void sparse_or_dense(void **state) {
+    (void)state;
+    static const double values[] = {1, 1, 1, 1};
+    kiln_matrix *A = make_sparse(KILN_F64, 1, 1), *D = make(KILN_F64, values, 2, 2), *none = NULL;
+    assert_false(narrowed_to(A, KILN_ELEMENT_U8));
+    assert_false(narrowed_to(D, KILN_ELEMENT_SAME));
+    static const int64_t empty[3];
+    assert_int_equal(kiln_matrix_csr(&none, device, KILN_F64, 2, 2, empty, NULL, NULL), KILN_OK);
+    assert_false(narrowed_to(none, KILN_ELEMENT_TYPE));
+    kiln_matrix_free(none);
+    kiln_matrix_free(D);
+    kiln_matrix_free(A);
+}
+
+/* Copies keep the number, in another type the one that is nearest; what is written has values. */
+static void sparse_copied_and_written(void **state) {
+    (void)state;
+    double others[ENTRIES];
+    kiln_matrix *A = make_sparse(KILN_F64, 0.1, 0.1), *copy = NULL, *single = NULL, *like = NULL;
+    assert_true(narrowed_to(A, KILN_ELEMENT_SAME));
+    assert_int_equal(kiln_matrix_copy(&copy, device, KILN_TYPE_DEFAULT, A), KILN_OK);
+    assert_int_equal(kiln_matrix_copy(&single, device, KILN_F32, A), KILN_OK);
+    assert_int_equal(kiln_matrix_like(&like, A, KILN_TYPE_DEFAULT, NULL), KILN_OK);
+    assert_int_equal(storage_of(copy).element, KILN_ELEMENT_SAME);
+    assert_int_equal(storage_of(single).element, KILN_ELEMENT_SAME);
+    assert_sparse(copy, 0.1);
+    assert_sparse(single, (double)0.1f);
+    assert_sparse(like, 1);
+    assert_sparse(A, 0.1);
+    for (int e = 0; e < ENTRIES; e++) others[e] = e;
+    assert_int_equal(kiln_matrix_set(copy, others), KILN_OK);
+    assert_int_equal(storage_of(copy).element, KILN_ELEMENT_TYPE);
+    assert_values(copy, others);
+    kiln_matrix_free(A);
+    assert_sparse(like, 1); /* the structure stays as long as one has it */
+    kiln_matrix_free(like);
+    kiln_matrix_free(single);
+    kiln_matrix_free(copy);
+}
+
+static void count_release(void *count) {
+    ++*(int *)count;
+}
+
+/* Others' values are read no longer, and go back with the matrix. */
+static void sparse_wrapped(void **state) {
+    (void)state;
+    double values[ENTRIES];
+    int returned = 0;
+    kiln_matrix *A = NULL;
+    for (int e = 0; e < ENTRIES; e++) values[e] = 2;
+    const kiln_memory memory = {.size = sizeof memory,
+                                .type = KILN_F64,
+                                .rows = SPARSE_ROWS,
+                                .cols = SPARSE_COLS,
+                                .values = values,
+                                .row_start = row_start,
+                                .col = column,
+                                .release = count_release,
+                                .user = &returned};
+    assert_int_equal(kiln_matrix_wrap(&A, device, &memory), KILN_OK);
+    assert_true(narrowed_to(A, KILN_ELEMENT_TYPE));
+    for (int e = 0; e < ENTRIES; e++) values[e] = 3;
+    assert_sparse(A, 2);
+    assert_int_equal(ki_matrix_widen(A), KILN_OK);
+    assert_sparse(A, 2);
+    assert_true(values[0] == 3);
+    assert_int_equal(returned, 0);
+    kiln_matrix_free(A);
+    assert_int_equal(returned, 1);
+}
+
+static void sparse_body(void *context) {
+    (void)context;
+    double values[ENTRIES], rows[2 * SPARSE_COLS];
+    static const int64_t which[] = {0, 5};
+    kiln_device *own;
+    kiln_matrix *A = NULL, *B = NULL, *y = NULL, *w = NULL, *R = NULL;
+    for (int e = 0; e < ENTRIES; e++) values[e] = 3;
+    STEP(kiln_device_open(&own, "cpu", NULL));
+    STEP(kiln_matrix_csr(&A, own, KILN_F64, SPARSE_ROWS, SPARSE_COLS, row_start, column, values));
+    STEP(kiln_matrix_dense(&y, own, KILN_F64, SPARSE_COLS, 1, NULL));
+    STEP(kiln_matrix_dense(&w, own, KILN_F64, SPARSE_COLS, 1, NULL));
+    STEP(kiln_matrix_dense(&R, own, KILN_F64, 2, SPARSE_COLS, NULL));
+    STEP(kiln_matrix_narrow(A, KILN_ELEMENT_TYPE, NULL));
+    STEP(kiln_matrix_copy(&B, own, KILN_F32, A));
+    STEP(kiln_mmchain(w, 1, A, NULL, y, 0, NULL));
+    STEP(kiln_rows(R, A, which));
+    STEP(kiln_matrix_get(rows, R));
+    assert_true(rows[0] == 3 && rows[SPARSE_COLS + 1] == 3 && rows[1] == 0);
+    assert_values(A, values);
+    kiln_matrix *const all[] = {A, B, y, w, R};
+    for (int i = 0; i < 5; i++) kiln_matrix_free(all[i]);
+    kiln_device_close(own);
+}
+
+static void sparse_faults_lose_nothing(void **state) {
+    (void)state;
+    brutal_memory("entries without values", 2, sparse_body, NULL);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, open_device, close_device)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(all_numbers),        TEST(found),   TEST(not_lossless),
-                                       TEST(widened_once),       TEST(wrapped), TEST(refused),
-                                       TEST(faults_lose_nothing)};
+    const struct CMUnitTest tests[] = {TEST(all_numbers),
+                                       TEST(found),
+                                       TEST(not_lossless),
+                                       TEST(widened_once),
+                                       TEST(wrapped),
+                                       TEST(refused),
+                                       TEST(faults_lose_nothing),
+                                       TEST(sparse_found),
+                                       TEST(sparse_or_dense),
+                                       TEST(sparse_copied_and_written),
+                                       TEST(sparse_wrapped),
+                                       TEST(sparse_faults_lose_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,7 +375,8 @@ kiln_status kiln_matrix_get_storage(kiln_storage *storage, const kiln_matrix *A)
                                    : A->format == KILN_DENSE ? A->cols
                                                              : 0,
                         .categories = codes ? codes->count : 0,
-                        .element = A->element};
+                        .element = A->element,
+                        .same = A->same};
     KI_GIVE(kiln_storage, storage, &own);
 done:
     return status;

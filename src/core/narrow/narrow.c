@@ -26,6 +26,7 @@
 #include "core/narrow/widen.h"
 #undef real
 #undef FN
+#include "core/narrow/pieces.h"
 
 enum { WORTH_A_PART = 1 << 16, PIECE = 512, GROUP = 256, WIDTH = 4 /* of widen.cl */ };
 
@@ -39,8 +40,20 @@ void ki_widen_values(void *to, kiln_type type, kiln_element element, const void 
         widen_f64(to, element, from, first, count);
 }
 
+union number {
+    float single;
+    double wide;
+};
+
+/* The number that all entries are, in A's type. */
+static union number same_of(const kiln_matrix *A) {
+    return A->type == KILN_F32 ? (union number){.single = (float)A->same} : (union number){.wide = A->same};
+}
+
 void ki_narrow_get_here(void *to, const kiln_matrix *A, int64_t first, int64_t count) {
-    ki_widen_values(to, A->type, A->element, ki_host(&A->values), first, count);
+    const union number same = same_of(A);
+    ki_widen_values(to, A->type, A->element, A->element == KILN_ELEMENT_SAME ? &same : ki_host(&A->values),
+                    first, count);
 }
 
 const char *ki_element_define(const kiln_matrix *X) {
@@ -51,7 +64,8 @@ const char *ki_element_define(const kiln_matrix *X) {
                                           " -DELEMENT=4",
                                           " -DELEMENT=5",
                                           " -DELEMENT=6",
-                                          " -DELEMENT=7"};
+                                          " -DELEMENT=7",
+                                          " -DELEMENT=8"};
     return defines[X->element];
 }
 
@@ -83,7 +97,10 @@ static void widen_all(struct widening w, const kiln_device *device, int64_t coun
 kiln_status ki_narrow_get(void *to, const kiln_matrix *A, int64_t first, int64_t count) {
     const int64_t element = ki_element_bytes(A->element), bytes = count * element;
     struct widening w = {to, A->type, A->element, NULL};
-    const char *from = ki_on_cpu(A->device) ? ki_host(&A->values) : A->host[KI_VALUES];
+    const union number same = same_of(A);
+    const char *from = A->element == KILN_ELEMENT_SAME ? (const char *)&same
+                       : ki_on_cpu(A->device)          ? ki_host(&A->values)
+                                                       : A->host[KI_VALUES];
     char *fetched = NULL;
     kiln_status status = KILN_OK;
     if (!from) {
@@ -102,7 +119,9 @@ static kiln_status widen_here(kiln_matrix *A) {
     struct ki_buffer wide = {0, 0, 0};
     const kiln_status status = ki_device_alloc(A->device, &wide, A->nnz * ki_type_bytes(A->type));
     if (status != KILN_OK) return status;
-    widen_all((struct widening){ki_host(&wide), A->type, A->element, ki_host(&A->values)}, A->device, A->nnz);
+    const union number same = same_of(A);
+    const void *from = A->element == KILN_ELEMENT_SAME ? &same : ki_host(&A->values);
+    widen_all((struct widening){ki_host(&wide), A->type, A->element, from}, A->device, A->nnz);
     if (!(A->lent_buffers & 1u << KI_VALUES)) ki_device_release(A->device, &A->values);
     A->lent_buffers &= ~(1u << KI_VALUES);
     A->values = wide;
@@ -117,6 +136,10 @@ static kiln_status widen_there(kiln_matrix *A) {
     kiln_status status;
     A->held++;
     TRY(ki_device_alloc(A->device, &wide, A->nnz * ki_type_bytes(A->type)));
+    if (A->element == KILN_ELEMENT_SAME) { /* the least that a device allocates has room for it */
+        const union number same = same_of(A);
+        TRY(ki_device_upload(A->device, &A->values, 0, &same, ki_type_bytes(A->type)));
+    }
     TRY(ki_kernel_run(A->device, "widen", "widen", A->type, ki_element_define(A), groups, GROUP,
                       KI_PACK(widen, A, .to = &wide, .from = &A->values, .count = A->nnz)));
     ki_device_release(A->device, &A->values);
@@ -135,8 +158,12 @@ static kiln_status widen_outside(kiln_matrix *A) {
     const size_t bytes = (size_t)(A->nnz * ki_type_bytes(A->type));
     void *wide = ki_alloc(bytes);
     if (!wide) return ki_fail_nomem(bytes, "a widened matrix");
-    widen_all((struct widening){wide, A->type, A->element, A->host[KI_VALUES]}, A->device, A->nnz);
-    ki_matrix_drop_host(A);
+    const union number same = same_of(A);
+    const void *from = A->element == KILN_ELEMENT_SAME ? &same : A->host[KI_VALUES];
+    widen_all((struct widening){wide, A->type, A->element, from}, A->device, A->nnz);
+    ki_matrix_unpin(A);
+    if (!(A->lent_host & 1u << KI_VALUES)) ki_free(A->host[KI_VALUES]);
+    A->lent_host &= ~(1u << KI_VALUES);
     A->host[KI_VALUES] = wide;
     A->element = KILN_ELEMENT_TYPE;
     return KILN_OK;
@@ -147,7 +174,8 @@ kiln_status ki_matrix_widen(const kiln_matrix *matrix) {
     if (!A->element) return KILN_OK;
     assert(!A->view);
     const bool shares = ki_device_shares(A->device);
-    if (shares || !ki_on_cpu(A->device)) ki_slots_drop(A); /* slices and panels are narrow */
+    if (shares || A->format == KILN_CSR || !ki_on_cpu(A->device))
+        ki_slots_drop(A); /* slices and panels are narrow */
     if (ki_on_cpu(A->device)) return widen_here(A);
     const int64_t both = A->nnz * (ki_type_bytes(A->type) + ki_element_bytes(A->element));
     kiln_status status = KILN_OK;
@@ -175,53 +203,6 @@ struct narrowing {
     char *to;         /* NULL: values are only looked at */
     atomic_bool lost; /* a value is no number of the element */
 };
-
-/* The half that is nearest to a number; whether it is the number, who asks finds by widening it. */
-static uint16_t half_of(double value) {
-    const float single = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &single, sizeof bits);
-    const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
-    float scaled;
-    bits &= 0x7fffffffu;
-    memcpy(&scaled, &bits, sizeof scaled);
-    if (!(scaled < 65536.0f)) return sign | 0x7c00u;
-    scaled *= 0x1p-112f;
-    memcpy(&bits, &scaled, sizeof bits);
-    return (uint16_t)(sign | bits >> 13);
-}
-
-static uint16_t brain_of(double value) {
-    const float single = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &single, sizeof bits);
-    return (uint16_t)(bits >> 16);
-}
-
-/* `count` numbers to the element, of which those that are none of its numbers become any. */
-#define WHOLE(type_, least, most)                                                                            \
-    for (int64_t i = 0; i < count; i++)                                                                      \
-        ((type_ *)to)[i] = value[i] >= (least) && value[i] <= (most) ? (type_)value[i] : 0;                  \
-    break
-static void narrow_piece(void *to, kiln_element element, const double *value, int64_t count) {
-    switch (element) {
-    case KILN_ELEMENT_U8: WHOLE(uint8_t, 0, UINT8_MAX);
-    case KILN_ELEMENT_I8: WHOLE(int8_t, INT8_MIN, INT8_MAX);
-    case KILN_ELEMENT_U16: WHOLE(uint16_t, 0, UINT16_MAX);
-    case KILN_ELEMENT_I16: WHOLE(int16_t, INT16_MIN, INT16_MAX);
-    case KILN_ELEMENT_F16:
-        for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = half_of(value[i]);
-        break;
-    case KILN_ELEMENT_BF16:
-        for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = brain_of(value[i]);
-        break;
-    case KILN_ELEMENT_F32:
-        for (int64_t i = 0; i < count; i++) ((float *)to)[i] = (float)value[i];
-        break;
-    case KILN_ELEMENT_TYPE: break;
-    }
-}
-#undef WHOLE
 
 /* Values [begin, end), each of which has to be itself again, bit by bit: -0 is no whole number's. */
 static void narrow_range(void *of, int64_t begin, int64_t end) {
@@ -361,6 +342,7 @@ static bool is_worth_it(const kiln_device *device, kiln_type type, int64_t count
 kiln_status ki_narrow_copy(kiln_matrix **B, kiln_device *device, kiln_type type, const kiln_matrix *A) {
     const size_t bytes = (size_t)ki_matrix_bytes(A);
     kiln_status status = KILN_OK;
+    if (A->element == KILN_ELEMENT_SAME) return ki_same_copy(B, device, type, A);
     if (!is_narrower(type, A->element) || !is_worth_it(device, type, A->nnz)) return KILN_OK;
     void *values = ki_alloc(bytes);
     if (!values) return ki_fail_nomem(bytes, "a copy of a matrix");
@@ -394,7 +376,7 @@ done:
 }
 
 static kiln_status check_element(const char *call, kiln_element element, kiln_type type) {
-    if (element < KILN_ELEMENT_TYPE || element > KILN_ELEMENT_F32)
+    if (element < KILN_ELEMENT_TYPE || element > KILN_ELEMENT_SAME)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no element has the number %d", call, (int)element);
     if (ki_element_bytes(element) >= ki_type_bytes(type))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: the element is f32, which is the matrix's type", call);
@@ -407,10 +389,13 @@ kiln_status kiln_matrix_narrow(kiln_matrix *A, kiln_element element, int *narrow
     kiln_status status;
     if (!A) return ki_fail(KILN_ERR_ARGUMENT, "%s: A is NULL", call);
     TRY(check_element(call, element, A->type));
-    const bool alone = !A->lender && !A->lent_out && !A->view && !A->held && !ki_is_away(A);
-    const bool can =
-        A->format == KILN_DENSE && !A->element && !A->file && alone && ki_keeps_narrow(A->device);
-    if (can) TRY((ki_on_cpu(A->device) ? narrow_here : narrow_there)(A, element, &own));
+    const bool sparse = A->format == KILN_CSR, alone = !A->lent_out && !A->view && !A->held && !A->file;
+    const bool can = alone && !A->element && !A->codes && !A->here && !A->device->processes;
+    if (can && sparse && (!element || element == KILN_ELEMENT_SAME))
+        TRY(ki_narrow_entries(A, &own));
+    else if (can && !sparse && element != KILN_ELEMENT_SAME && !A->lender && !ki_is_away(A) &&
+             ki_keeps_narrow(A->device))
+        TRY((ki_on_cpu(A->device) ? narrow_here : narrow_there)(A, element, &own));
     if (narrowed) *narrowed = own;
 done:
     return status;
@@ -481,7 +466,7 @@ kiln_status kiln_matrix_wrap_narrow(kiln_matrix **A, kiln_device *device, const 
     if (!A || !memory) return ki_fail(KILN_ERR_ARGUMENT, "%s: A or memory is NULL", call);
     TRY(KI_TAKE(kiln_memory, &own, memory));
     TRY(ki_check_shape(device, own.type, own.rows, own.cols));
-    if (!element || own.row_start || own.on_device)
+    if (!element || element == KILN_ELEMENT_SAME || own.row_start || own.on_device)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: values must be narrow, dense and in host memory", call);
     TRY(check_element(call, element, own.type));
     if (!ki_mul(own.rows, own.cols, &count) || !ki_mul(count, ki_type_bytes(own.type), &bytes))

@@ -1,4 +1,4 @@
-/* Dense values that a device keeps in fewer bytes than their type has.
+/* Values that a device keeps in fewer bytes than their type has.
  *
  * A pass reads X at the speed of memory, so that only fewer bytes make it faster: of pixels, counts, ratings
  * and rounded numbers each is one of 8 or 16 bits, or one of f32 in an f64 matrix. The type stays what
@@ -9,7 +9,10 @@
  * ki_share. On a CPU it widens a few rows at a time and adds them up as it does those of a wide X, so that
  * nobody can tell by results how X is kept. On a GPU its kernels, whose X is a KEPT argument
  * (core/arguments.h), widen in registers what they load (dialect/stored.h). Debug builds check wherever a
- * body reads values (VALUES), and a launch passes them on, that they are wide. */
+ * body reads values (VALUES), and a launch passes them on, that they are wide.
+ *
+ * A sparse matrix has one narrow kind, KILN_ELEMENT_SAME: its entries are all A->same, and A->values has no
+ * bytes. Passes take the number in place of each value. */
 #ifndef KI_NARROW_H
 #define KI_NARROW_H
 
@@ -43,5 +46,12 @@ kiln_status ki_narrow_copy(kiln_matrix **B, kiln_device *device, kiln_type type,
  * worth it. */
 kiln_status ki_matrix_adopt_read(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                  int64_t cols, void *values);
+/* ki_matrix_adopt_csr, but that values which are all one number are let go of. */
+kiln_status ki_matrix_adopt_entries(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                    int64_t cols, int64_t nnz, int64_t *row_start, int32_t *col,
+                                    void *values);
+/* ki_narrow_copy and kiln_matrix_narrow of a sparse A (same.c). */
+kiln_status ki_same_copy(kiln_matrix **B, kiln_device *device, kiln_type type, const kiln_matrix *A);
+kiln_status ki_narrow_entries(kiln_matrix *A, int *narrowed);
 
 #endif

@@ -10,14 +10,20 @@
 #define W 4
 #include "dialect/stored.h"
 
+#if ELEMENT == 8 /* one number for all */
+#define AT(i) 0
+#else
+#define AT(i) (i)
+#endif
+
 __kernel GROUP_OF(256) void widen(PARAMETERS(widen)) {
     for (long i = (long)get_global_id(0) * W; i < count; i += (long)get_global_size(0) * W) {
         real all[W];
         if (i + W <= count) {
-            load_stored(all, from + i);
+            load_stored(all, from + AT(i));
             store_wide(to + i, all);
         } else {
-            for (long e = i; e < count; e++) to[e] = NUMBER_OF(from[e]);
+            for (long e = i; e < count; e++) to[e] = NUMBER_OF(from[AT(e)]);
         }
     }
 }
@@ -30,4 +36,5 @@ __kernel GROUP_OF(256) void widen(PARAMETERS(widen)) {
 // build ELEMENT=5
 // build ELEMENT=6
 // build ELEMENT=7
+// build ELEMENT=8
 #endif

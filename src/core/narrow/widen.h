@@ -31,7 +31,8 @@ ALWAYS_INLINE float FN(of_brain)(uint16_t brain) {
         for (int64_t i = 0; i < count; i++) to[i] = (real)of(narrow[i]);                                     \
         break;                                                                                               \
     }
-/* to = the numbers from[first ... first + count). element: none of the matrix's own type. */
+/* to = the numbers from[first ... first + count), or of KILN_ELEMENT_SAME the one that `from` points to.
+ * element: none of the matrix's own type. */
 static void FN(widen)(real *restrict to, kiln_element element, const void *from, int64_t first,
                       int64_t count) {
     switch (element) {
@@ -42,6 +43,9 @@ static void FN(widen)(real *restrict to, kiln_element element, const void *from,
     case KILN_ELEMENT_F16: EACH(uint16_t, FN(of_half))
     case KILN_ELEMENT_BF16: EACH(uint16_t, FN(of_brain))
     case KILN_ELEMENT_F32: EACH(float, )
+    case KILN_ELEMENT_SAME:
+        for (int64_t i = 0; i < count; i++) to[i] = *(const real *)from;
+        break;
     case KILN_ELEMENT_TYPE: break;
     }
 }

@@ -122,7 +122,13 @@ struct FN(row_entries) {
 
 /* Returns how many elements the room has that a row is written to. */
 static int64_t FN(entries_room)(const kiln_matrix *X) {
+    if (X->format == KILN_CSR && X->element) return X->cols;
     return X->codes ? 2 * (X->codes->numbers->cols + X->codes->count + 2) : 0;
+}
+
+/* The room of an X that has one number in place of values holds as many of it as a row may need. */
+static void FN(entries_begin)(const kiln_matrix *X, real *room) {
+    for (int64_t j = 0; X->format == KILN_CSR && X->element && j < X->cols; j++) room[j] = (real)X->same;
 }
 
 /* The row's entries lie in X, or, numbers and then categories, without zeros, in `room`. None of either takes
@@ -130,7 +136,8 @@ static int64_t FN(entries_room)(const kiln_matrix *X) {
 static struct FN(row_entries) FN(entries_of)(const kiln_matrix *X, int64_t row, real *room) {
     if (!X->codes) {
         const int64_t *start = ki_host(&X->row_start);
-        return (struct FN(row_entries)){VALUES(X) + start[row], (int32_t *)ki_host(&X->col) + start[row],
+        return (struct FN(row_entries)){X->element ? room : VALUES(X) + start[row],
+                                        (int32_t *)ki_host(&X->col) + start[row],
                                         start[row + 1] - start[row]};
     }
     const struct ki_codes *codes = X->codes;
@@ -158,7 +165,7 @@ static struct FN(row_entries) FN(entries_of)(const kiln_matrix *X, int64_t row, 
 static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *room) {
     const kiln_matrix *X = all->gram->X;
     const int64_t n = all->n;
-    if (X->element) {
+    if (X->format == KILN_DENSE && X->element) {
         FN(widen)(room, X->element, ki_host(&X->values), row * n, n);
         return room;
     }
@@ -183,6 +190,7 @@ static void FN(gram_dense)(const struct FN(gram) * all, double *copy, real *work
     struct FN(gram_block) block = {.panels = work, .sums = work + FN(GRAM_ROWS) * padded};
     block.room = block.sums + padded;
     memset(work, 0, (size_t)all->room * sizeof(real));
+    FN(entries_begin)(all->gram->X, block.room + padded);
     for (int64_t row = first; row < end;) {
         for (block.count = 0; row < end && block.count < FN(GRAM_ROWS); row++)
             if (!v || v[row] != 0) FN(gram_pack)
@@ -202,6 +210,7 @@ static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, real *roo
     const real *v = all->gram->v ? VALUES(all->gram->v) : NULL;
     const real *Y = all->gram->Y ? VALUES(all->gram->Y) : NULL;
     double *g = copy + padded * padded;
+    FN(entries_begin)(all->gram->X, room);
     for (int64_t row = first; row < end; row++) {
         const double weight = v ? (double)v[row] : 1;
         if (weight == 0) continue;

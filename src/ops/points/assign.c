@@ -96,6 +96,11 @@ static int64_t labels_bytes(const struct ki_assign *of) {
     return (rows + centres + halves) / 8 * 9 + 64; /* blocks are up to an eighth larger */
 }
 
+/* Returns whether a body takes X with its values as they are kept. */
+static bool keeps(const kiln_matrix *X) {
+    return ki_on_cpu(X->device) && X->format == KILN_CSR;
+}
+
 static kiln_status run(const void *assign) {
     struct ki_assign of = *(const struct ki_assign *)assign;
     kiln_matrix *wide = NULL;
@@ -106,6 +111,7 @@ static kiln_status run(const void *assign) {
                                           .whole = &of,
                                           .sums = of.totals && !of.sums ? 2 * of.C->rows : 0,
                                           .fresh = of.first == 0,
+                                          .narrow = keeps(of.X),
                                           .work = of.first == 0 ? 0 : labels_bytes(&of),
                                           .run = run_rows,
                                           .go_on = add});
@@ -172,6 +178,7 @@ kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, con
                                         .whole = &assign,
                                         .sums = to.totals ? 2 * C->rows : 0,
                                         .fresh = to.first == 0,
+                                        .narrow = keeps(X),
                                         .run = run});
 done:
     return status;

@@ -40,6 +40,9 @@ enum {
 
 struct FN(assign) {
     const struct ki_assign *of;
+    const real *x; /* a sparse X's values, or the one number that all entries are */
+    real number;
+    int64_t step;                /* from one entry's to the next: 1, or 0 */
     int64_t n, k, panel, padded; /* columns; centres, those of a panel, and in whole panels */
     bool few;                    /* columns, and centres that stay in the cache */
     int parts, copies;
@@ -62,16 +65,21 @@ ALWAYS_INLINE void FN(add_square)(double *high, double *low, double x, const boo
     *high = sum;
 }
 
+/* The value of an entry of a sparse X. */
+ALWAYS_INLINE double FN(entry_of)(const struct FN(assign) * all, int64_t e) {
+    return (double)all->x[e * all->step];
+}
+
 /* ||x - c||^2 of a sparse row: squared differences where it has entries,
  * and what is left of ||c||^2 without these columns. */
 static double FN(assign_distance_apart)(const struct FN(assign) * all, int64_t row, int64_t c) {
     const kiln_matrix *X = all->of->X;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
-    const real *x = VALUES(X), *centre = VALUES(all->of->C) + c * all->n;
+    const real *centre = VALUES(all->of->C) + c * all->n;
     double high = all->square[c], low = all->low[c], distance = 0;
     for (int64_t e = start[row]; e < start[row + 1]; e++) {
-        const double there = (double)centre[col[e]], apart = (double)x[e] - there;
+        const double there = (double)centre[col[e]], apart = FN(entry_of)(all, e) - there;
         FN(add_square)(&high, &low, there, true);
         distance += apart * apart;
     }
@@ -83,7 +91,7 @@ static double FN(assign_distance_whole)(const struct FN(assign) * all, int64_t r
     const kiln_matrix *X = all->of->X;
     const int64_t *start = ki_host(&X->row_start), begin = start[row], end = start[row + 1];
     const int32_t *col = ki_host(&X->col);
-    const real *x = VALUES(X), *centre = VALUES(all->of->C) + c * all->n;
+    const real *centre = VALUES(all->of->C) + c * all->n;
     int64_t next = begin;
     bool ascending = true;
     double distance = 0;
@@ -92,7 +100,7 @@ static double FN(assign_distance_whole)(const struct FN(assign) * all, int64_t r
         int64_t e = ascending ? next : begin;
         while (!ascending && e < end && col[e] != j) e++;
         const bool stored = e < end && col[e] == j;
-        const double apart = (stored ? (double)x[e] : 0) - (double)centre[j];
+        const double apart = (stored ? FN(entry_of)(all, e) : 0) - (double)centre[j];
         next += stored;
         distance += apart * apart;
     }
@@ -116,11 +124,11 @@ static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t ro
 
 /* ---------------------------------------------------------------------------- what rows leave behind */
 
-NEVER_INLINE void FN(assign_add_sparse)(const kiln_matrix *X, double *sum, int64_t row, double s) {
+NEVER_INLINE void FN(assign_add_sparse)(const struct FN(assign) * all, double *sum, int64_t row, double s) {
+    const kiln_matrix *X = all->of->X;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
-    const real *x = VALUES(X);
-    for (int64_t e = start[row]; e < start[row + 1]; e++) sum[col[e]] += s * (double)x[e];
+    for (int64_t e = start[row]; e < start[row + 1]; e++) sum[col[e]] += s * FN(entry_of)(all, e);
 }
 
 /* copy += s x and, to its totals, s and s ||x - c||^2; of n columns. */
@@ -134,23 +142,25 @@ ALWAYS_INLINE void FN(assign_add)(const struct FN(assign) * all, double *copy, i
     totals[0] += s;
     totals[1] += s * distance;
     if (!of->sums) return;
+    if (X->format != KILN_DENSE) {
+        FN(assign_add_sparse)(all, sum, row, s);
+        return;
+    }
     const real *x = VALUES(X) + row * n;
-    if (X->format != KILN_DENSE)
-        FN(assign_add_sparse)(X, sum, row, s);
-    else
-        for (int64_t j = 0; j < n; j++) sum[j] += s * (double)x[j];
+    for (int64_t j = 0; j < n; j++) sum[j] += s * (double)x[j];
 }
 
 /* By products where they do not cancel. */
 NEVER_INLINE double FN(assign_distance_sparse)(const struct FN(assign) * all, int64_t row, int64_t label) {
     const kiln_matrix *X = all->of->X;
-    const real *x = VALUES(X), *centre = VALUES(all->of->C) + label * all->n;
+    const real *centre = VALUES(all->of->C) + label * all->n;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
     double square = all->square[label], product = 0;
     for (int64_t e = start[row]; e < start[row + 1]; e++) {
-        square += (double)x[e] * (double)x[e];
-        product += (double)x[e] * (double)centre[col[e]];
+        const double x = FN(entry_of)(all, e);
+        square += x * x;
+        product += x * (double)centre[col[e]];
     }
     const double distance = square - 2 * product;
     return distance > square / CANCELS ? distance : FN(assign_distance_apart)(all, row, label);
@@ -313,7 +323,6 @@ static void FN(assign_sparse)(const struct FN(assign) * all, int part, int64_t f
     const kiln_matrix *X = all->of->X;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
-    const real *x = VALUES(X);
     real *products = all->blocks + part * all->room;
     for (int64_t row = first; row < end; row++) {
         struct FN(nearest_lanes) lanes = FN(nearest_none)();
@@ -321,9 +330,10 @@ static void FN(assign_sparse)(const struct FN(assign) * all, int part, int64_t f
         memset(products, 0, (size_t)all->padded * sizeof(real));
         for (int64_t e = start[row]; e < start[row + 1]; e++) {
             const real *centres = all->panels + col[e] * all->padded;
-            square += (double)x[e] * (double)x[e];
+            const real x = all->x[e * all->step];
+            square += (double)x * (double)x;
             for (int64_t c = 0; c < all->padded; c += LANES)
-                FN(store)(products + c, FN(load)(products + c) + x[e] * FN(load)(centres + c));
+                FN(store)(products + c, FN(load)(products + c) + x * FN(load)(centres + c));
         }
         FN(vmask) index = FN(assign_numbers)(0);
         for (int64_t c = 0; c < all->padded; c += LANES, index += LANES) FN(nearest_step)
@@ -402,7 +412,8 @@ static void FN(assign_pack)(struct FN(assign) * all) {
 static void FN(assign_shape)(struct FN(assign) * all) {
     const struct ki_assign *of = all->of;
     const kiln_matrix *X = of->X;
-    const int64_t small = ki_max(ki_matrix_bytes(X) / 10, 1 << 20);
+    const int64_t bytes = ki_matrix_bytes(X) + X->nnz * (ki_type_bytes(X->type) - ki_value_bytes(X));
+    const int64_t small = ki_max(bytes / 10, 1 << 20);
     const bool wanted = of->sums || of->totals;
     all->copy = wanted ? (of->sums ? all->k * all->n : 0) + 2 * all->k : 0;
     all->parts = (int)ki_max(ki_min(X->rows / 64, FN(ASSIGN_PARTS)), 1);
@@ -440,6 +451,9 @@ static kiln_status FN(assign_allocate)(struct FN(assign) * all) {
 
 kiln_status FN(assign)(const struct ki_assign *of) {
     struct FN(assign) all = {.of = of, .n = of->X->cols, .k = of->C->rows};
+    all.number = (real)of->X->same;
+    all.step = !of->X->element;
+    if (of->X->format != KILN_DENSE) all.x = of->X->element ? &all.number : VALUES(of->X);
     all.to = (struct FN(nearest_centres)){.centres = VALUES(of->C), .k = all.k, .n = all.n};
     const int threads = of->X->device->threads;
     const int64_t few = all.n * ki_ceil_div(all.k, FN(FEW_PANEL)) * FN(FEW_PANEL) * real_bytes;

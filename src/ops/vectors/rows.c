@@ -41,17 +41,20 @@ static kiln_status take_row(char *to, const kiln_matrix *X, int64_t number, char
     const bool dense = X->format == KILN_DENSE;
     const int64_t begin = dense ? number * X->cols : start[number],
                   count = dense ? X->cols : start[number + 1] - begin;
-    if (X->element) return ki_narrow_get(to, X, begin, count);
-    const char *from = ki_matrix_host(X, KI_VALUES);
+    if (dense && X->element) return ki_narrow_get(to, X, begin, count);
+    const char *from = X->element ? NULL : ki_matrix_host(X, KI_VALUES);
     const int32_t *at = ki_matrix_host(X, KI_COL);
     kiln_status status = KILN_OK;
-    if (!from) TRY(ki_matrix_read(dense ? to : values, X, KI_VALUES, begin, count));
-    if (!from && !dense) TRY(ki_matrix_read(col, X, KI_COL, begin, count));
+    if (X->element)
+        TRY(ki_narrow_get(values, X, begin, count));
+    else if (!from)
+        TRY(ki_matrix_read(dense ? to : values, X, KI_VALUES, begin, count));
+    if (!at && !dense) TRY(ki_matrix_read(col, X, KI_COL, begin, count));
     if (dense && from) memcpy(to, from + begin * element, (size_t)(count * element));
     if (dense) goto done;
     memset(to, 0, (size_t)(X->cols * element));
     for (int64_t e = 0; e < count; e++)
-        memcpy(to + (from ? at[begin + e] : col[e]) * element,
+        memcpy(to + (at ? at[begin + e] : col[e]) * element,
                from ? from + (begin + e) * element : values + e * element, (size_t)element);
 done:
     return status;

@@ -17,8 +17,19 @@ enum {
 struct FN(way) {
     enum ki_chain_kind kind;
     int64_t k, stride;
-    bool ahead;
+    bool ahead, same; /* same: all entries are one number, in place of which values would lie */
 };
+
+/* X's values, or the number, which has a place here. */
+ALWAYS_INLINE const real *FN(entries)(bool same, const kiln_matrix *X, real *number) {
+    *number = (real)X->same;
+    return same ? number : VALUES(X);
+}
+
+/* A row's, which begin at an entry. */
+ALWAYS_INLINE const real *FN(of_row)(bool same, const real *value, int64_t at) {
+    return same ? value : value + at;
+}
 
 /* C neighbouring columns of y, C < 16: as many vectors of PIECE as C has, then one for what is left of each
  * of 4, 2 and 1. No piece is longer than the processor's vectors: the compilers take longer ones through
@@ -73,10 +84,10 @@ ALWAYS_INLINE void FN(products_of)(int C, struct FN(way) way, real *q, const rea
             __builtin_prefetch(y + col[e + SPARSE_AHEAD / 4] * way.stride, 1);
             __builtin_prefetch(y + col[e + 1 + SPARSE_AHEAD / 4] * way.stride, 1);
         }
-        FN(add_entry)(C, &sum, value[e], y + col[e] * way.stride);
-        FN(add_entry)(C, &other, value[e + 1], y + col[e + 1] * way.stride);
+        FN(add_entry)(C, &sum, *FN(of_row)(way.same, value, e), y + col[e] * way.stride);
+        FN(add_entry)(C, &other, *FN(of_row)(way.same, value, e + 1), y + col[e + 1] * way.stride);
     }
-    if (e < count) FN(add_entry)(C, &sum, value[e], y + col[e] * way.stride);
+    if (e < count) FN(add_entry)(C, &sum, *FN(of_row)(way.same, value, e), y + col[e] * way.stride);
 #define JOIN(name, from) sum.name += other.name;
     EACH_PIECE(JOIN)
 #undef JOIN
@@ -93,9 +104,10 @@ ALWAYS_INLINE void FN(scatter_of)(int C, struct FN(way) way, real *w, const real
 #undef LOAD
     for (int64_t e = 0; e < count; e++) {
         real *we = w + col[e] * way.stride;
+        const real x = *FN(of_row)(way.same, value, e);
 #define UPDATE(name, from)                                                                                   \
     memcpy(&at.name, we + (from), sizeof at.name);                                                           \
-    at.name += value[e] * p.name;                                                                            \
+    at.name += x * p.name;                                                                                   \
     memcpy(we + (from), &at.name, sizeof at.name);
         EACH_PIECE(UPDATE)
 #undef UPDATE
@@ -140,7 +152,7 @@ NEVER_INLINE void FN(scatter_of_all)(struct FN(way) way, real *w, const real *q,
 ALWAYS_INLINE void FN(sparse_products)(struct FN(way) way, real *q, const real *value, const int32_t *col,
                                        int64_t count, const real *y) {
     if (way.k == 1)
-        *q = FN(sparse_dot)(value, col, count, y, (int)way.stride, way.ahead);
+        *q = FN(sparse_dot)(value, col, count, y, (int)way.stride, way.ahead, way.same);
     else
         FN(products_of_all)(way, q, value, col, count, y);
 }
@@ -148,9 +160,12 @@ ALWAYS_INLINE void FN(sparse_products)(struct FN(way) way, real *q, const real *
 ALWAYS_INLINE void FN(sparse_scatters)(struct FN(way) way, real *w, const real *q, const real *value,
                                        const int32_t *col, int64_t count) {
     if (way.kind == KI_CHAIN_SQUARES)
-        for (int64_t e = 0; e < count; e++) w[col[e]] += *q * value[e] * value[e];
+        for (int64_t e = 0; e < count; e++) {
+            const real x = *FN(of_row)(way.same, value, e);
+            w[col[e]] += *q * x * x;
+        }
     else if (way.k == 1)
-        FN(sparse_scatter)(w, *q, value, col, count, (int)way.stride);
+        FN(sparse_scatter)(w, *q, value, col, count, (int)way.stride, way.same);
     else
         FN(scatter_of_all)(way, w, q, value, col, count);
 }
@@ -162,29 +177,31 @@ NEVER_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_cha
                                          int64_t end) {
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
-    const real *value = VALUES(chain->X);
+    real number;
+    const real *value = FN(entries)(way.same, chain->X, &number);
     const real *v = chain->v ? VALUES(chain->v) : NULL, *shift = chain->shift ? VALUES(chain->shift) : NULL;
     const int64_t k = way.k, v_cols = chain->v ? chain->v->cols : 0;
     real *q = tally->products;
     for (int64_t row = first; row < end; row++) {
         const int64_t at = start[row], count = start[row + 1] - at;
         if (v_cols == 1 && v[row] == 0) continue;
-        FN(sparse_products)(way, q, value + at, col + at, count, y);
+        FN(sparse_products)(way, q, FN(of_row)(way.same, value, at), col + at, count, y);
         for (int64_t c = 0; shift && c < k; c++) q[c] += shift[c];
         if (chain->products) FN(add_products)(chain, tally, q, row, 1);
         for (int64_t c = 0; v && c < k; c++) q[c] *= v_cols == 1 ? v[row] : v[row * k + c];
         for (int64_t c = 0; chain->sums && c < k; c++) tally->sums[c] += q[c];
-        FN(sparse_scatters)(way, w, q, value + at, col + at, count);
+        FN(sparse_scatters)(way, w, q, FN(of_row)(way.same, value, at), col + at, count);
     }
 }
 
 /* The same for one column of y, whose products and sums stay in registers. */
-ALWAYS_INLINE void FN(sparse_scaled_singles)(int stride, bool ahead, const struct ki_chain *chain,
+ALWAYS_INLINE void FN(sparse_scaled_singles)(int stride, bool ahead, bool same, const struct ki_chain *chain,
                                              struct FN(tally) * tally, const real *y, real *w, int64_t first,
                                              int64_t end) {
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
-    const real *value = VALUES(chain->X), *v = chain->v ? VALUES(chain->v) : NULL;
+    real number;
+    const real *value = FN(entries)(same, chain->X, &number), *v = chain->v ? VALUES(chain->v) : NULL;
     const real shift = chain->shift ? *VALUES(chain->shift) : 0;
     const bool products = chain->products;
     double sum = 0, product = 0;
@@ -192,25 +209,29 @@ ALWAYS_INLINE void FN(sparse_scaled_singles)(int stride, bool ahead, const struc
         const real scale = v ? v[row] : 1;
         next = start[row + 1];
         if (scale == 0) continue; /* most rows of a support vector machine */
-        const real q = FN(sparse_dot)(value + at, col + at, next - at, y, stride, ahead) + shift;
+        const real *x = FN(of_row)(same, value, at);
+        const real q = FN(sparse_dot)(x, col + at, next - at, y, stride, ahead, same) + shift;
         const real p = scale * q;
         if (products) product += (double)q * q * scale;
         sum += p;
-        FN(sparse_scatter)(w, p, value + at, col + at, next - at, stride);
+        FN(sparse_scatter)(w, p, x, col + at, next - at, stride, same);
     }
     tally->sums[0] += sum;
     tally->sums[1] += product;
 }
 
 /* Functions of their own, so that each has the registers to itself. */
-#define SINGLES(name, stride, ahead)                                                                         \
+#define SINGLES(name, stride, ahead, same)                                                                   \
     NEVER_INLINE void FN(name)(const struct ki_chain *chain, struct FN(tally) * tally, const real *y,        \
                                real *w, int64_t first, int64_t end) {                                        \
-        FN(sparse_scaled_singles)(stride, ahead, chain, tally, y, w, first, end);                            \
+        FN(sparse_scaled_singles)(stride, ahead, same, chain, tally, y, w, first, end);                      \
     }
-SINGLES(sparse_scaled_apart, 1, false)
-SINGLES(sparse_scaled_ahead, 2, true)
-SINGLES(sparse_scaled_last, 2, false)
+SINGLES(sparse_scaled_apart, 1, false, false)
+SINGLES(sparse_scaled_ahead, 2, true, false)
+SINGLES(sparse_scaled_last, 2, false, false)
+SINGLES(sparse_same_apart, 1, false, true)
+SINGLES(sparse_same_ahead, 2, true, true)
+SINGLES(sparse_same_last, 2, false, true)
 #undef SINGLES
 
 ALWAYS_INLINE void FN(sparse_scaled)(struct FN(way) way, const struct ki_chain *chain,
@@ -219,11 +240,11 @@ ALWAYS_INLINE void FN(sparse_scaled)(struct FN(way) way, const struct ki_chain *
     if (way.k > 1)
         FN(sparse_scaled_rows)(way, chain, tally, y, w, first, end);
     else if (way.stride == 1)
-        FN(sparse_scaled_apart)(chain, tally, y, w, first, end);
+        (way.same ? FN(sparse_same_apart) : FN(sparse_scaled_apart))(chain, tally, y, w, first, end);
     else if (way.ahead)
-        FN(sparse_scaled_ahead)(chain, tally, y, w, first, end);
+        (way.same ? FN(sparse_same_ahead) : FN(sparse_scaled_ahead))(chain, tally, y, w, first, end);
     else
-        FN(sparse_scaled_last)(chain, tally, y, w, first, end);
+        (way.same ? FN(sparse_same_last) : FN(sparse_scaled_last))(chain, tally, y, w, first, end);
 }
 
 /* Rows [first, end), block by block. */
@@ -231,7 +252,8 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
                                    const real *y, real *w, int64_t first, int64_t end) {
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
-    const real *value = VALUES(chain->X);
+    real number;
+    const real *value = FN(entries)(way.same, chain->X, &number);
     const bool multiplies = FN(multiplies)(chain);
     const int64_t k = way.k, most = ki_max(ki_min(FN(BLOCK_ROWS), FN(BLOCK_PRODUCTS) / k), 1);
     real *q = tally->products;
@@ -243,11 +265,13 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
         const int64_t last = ki_min(end, row + most), full = start[row] + FN(BLOCK_ENTRIES);
         for (next = row; next < last && (next == row || start[next + 1] <= full); next++)
             if (multiplies) FN(sparse_products)
-        (way, q + (next - row) * k, value + start[next], col + start[next], start[next + 1] - start[next], y);
+        (way, q + (next - row) * k, FN(of_row)(way.same, value, start[next]), col + start[next],
+         start[next + 1] - start[next], y);
         if (!FN(turn_block)(chain, tally, q, row, next - row)) continue;
         for (int64_t i = row; i < next; i++)
             if (way.kind != KI_CHAIN_FUSED || k > 1 || q[i - row] != 0) FN(sparse_scatters)
-        (way, w, q + (i - row) * k, value + start[i], col + start[i], start[i + 1] - start[i]);
+        (way, w, q + (i - row) * k, FN(of_row)(way.same, value, start[i]), col + start[i],
+         start[i + 1] - start[i]);
     }
 }
 
@@ -259,7 +283,9 @@ static bool FN(interleaves)(const struct ki_chain *chain) {
 }
 
 #define RUN(kind, k, stride, ahead, y, w, first, end)                                                        \
-    FN(sparse_rows)((struct FN(way)){kind, k, stride, ahead}, chain, tally, y, w, first, end)
+    (chain->X->element                                                                                       \
+         ? FN(sparse_rows)((struct FN(way)){kind, k, stride, ahead, true}, chain, tally, y, w, first, end)   \
+         : FN(sparse_rows)((struct FN(way)){kind, k, stride, ahead, false}, chain, tally, y, w, first, end))
 
 /* A fused pass over a wide X: yw holds each column's y, then its w. Rows too near the end of X to ask ahead
  * come last. */

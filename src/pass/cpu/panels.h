@@ -21,43 +21,53 @@ static int64_t FN(part_begin)(const struct FN(panelled) * pass, int64_t block, i
 }
 
 /* A part: to += x from, or to += x^T from where it is transposed. Entries of one row would wait for each
- * other's sum: where rows have several in a part, four are added up first. Both flags are constants wherever
- * this is inlined. */
-ALWAYS_INLINE void FN(part_in)(bool transposed, bool several, const struct ki_cpu_panels *panels, real *to,
-                               int64_t e, int64_t end, const real *from) {
+ * other's sum: where rows have several in a part, four are added up first. The flags are constants wherever
+ * this is inlined; same: all entries are X->same. */
+ALWAYS_INLINE void FN(part_in)(bool transposed, bool several, bool same, const struct FN(panelled) * pass,
+                               real *to, int64_t e, int64_t end, const real *from) {
+    const struct ki_cpu_panels *panels = pass->panels;
     const uint32_t *word = ki_host(&panels->word), mask = ((uint32_t)1 << panels->bits) - 1;
-    const real *value = ki_host(&panels->value);
+    const real *value = ki_host(&panels->value), number = (real)pass->chain->X->same;
     const int bits = panels->bits;
+#define VALUE(e) (same ? number : value[e])
 #define COMES(e) (transposed ? word[e] >> bits : word[e] & mask)
 #define GOES(e) (transposed ? word[e] & mask : word[e] >> bits)
     for (; e + 4 <= end; e += 4) {
         real p[4];
-        __builtin_prefetch(value + e + FN(PANEL_AHEAD));
+        if (!same) __builtin_prefetch(value + e + FN(PANEL_AHEAD));
         __builtin_prefetch(word + e + FN(PANEL_AHEAD));
-        for (int i = 0; i < 4; i++) p[i] = value[e + i] * from[COMES(e + i)];
+        for (int i = 0; i < 4; i++) p[i] = VALUE(e + i) * from[COMES(e + i)];
         if (several && GOES(e) == GOES(e + 3))
             to[GOES(e)] += (p[0] + p[1]) + (p[2] + p[3]);
         else
             for (int i = 0; i < 4; i++) to[GOES(e + i)] += p[i];
     }
-    for (; e < end; e++) to[GOES(e)] += value[e] * from[COMES(e)];
+    for (; e < end; e++) to[GOES(e)] += VALUE(e) * from[COMES(e)];
+#undef VALUE
 #undef COMES
 #undef GOES
 }
 
 /* q += x y for a part of `rows` rows. */
-static void FN(part_products)(const struct ki_cpu_panels *panels, int64_t rows, real *q, int64_t e,
-                              int64_t end, const real *y) {
-    if (end - e > FN(SEVERAL) * rows)
-        FN(part_in)(false, true, panels, q, e, end, y);
+static void FN(part_products)(const struct FN(panelled) * pass, int64_t rows, real *q, int64_t e, int64_t end,
+                              const real *y) {
+    const bool several = end - e > FN(SEVERAL) * rows, same = pass->chain->X->element;
+    if (several && same)
+        FN(part_in)(false, true, true, pass, q, e, end, y);
+    else if (several)
+        FN(part_in)(false, true, false, pass, q, e, end, y);
+    else if (same)
+        FN(part_in)(false, false, true, pass, q, e, end, y);
     else
-        FN(part_in)(false, false, panels, q, e, end, y);
+        FN(part_in)(false, false, false, pass, q, e, end, y);
 }
 
 /* w += x^T q for a part. */
-static void FN(part_sums)(const struct ki_cpu_panels *panels, real *w, int64_t e, int64_t end,
-                          const real *q) {
-    FN(part_in)(true, false, panels, w, e, end, q);
+static void FN(part_sums)(const struct FN(panelled) * pass, real *w, int64_t e, int64_t end, const real *q) {
+    if (pass->chain->X->element)
+        FN(part_in)(true, false, true, pass, w, e, end, q);
+    else
+        FN(part_in)(true, false, false, pass, w, e, end, q);
 }
 
 /* A block's products, mapped. */
@@ -72,7 +82,7 @@ static void FN(panels_block)(void *arg, int block) {
     for (int64_t panel = 0; panel < panels->count; panel++) {
         const int64_t begin = FN(part_begin)(pass, block, panel);
         const int64_t end = panels->end[block * panels->count + panel];
-        FN(part_products)(panels, count, q, begin, end, y + panel * pass->width);
+        FN(part_products)(pass, count, q, begin, end, y + panel * pass->width);
     }
     tally->value = 0;
     tally->coded = NULL;
@@ -111,7 +121,7 @@ static void FN(panels_piece)(void *arg, int i) {
     for (int64_t block = piece->first; block < piece->end; block++) {
         const int64_t begin = FN(part_begin)(pass, block, piece->panel);
         const int64_t end = panels->end[block * panels->count + piece->panel];
-        FN(part_sums)(panels, w, begin, end, q + panels->row[block]);
+        FN(part_sums)(pass, w, begin, end, q + panels->row[block]);
         added += end - begin;
         if (sum == w || (added < FOLD * width && block < piece->end - 1)) continue;
         for (int64_t j = 0; j < width; j++) sum[j] += w[j];
