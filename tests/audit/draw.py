@@ -37,13 +37,20 @@ COLUMNS = {
     "zero": lambda r, n: np.zeros(n),
 }
 TAME = ("normal", "counts", "binary", "sparse", "years", "equal", "zero")
+# Kinds of which all columns are now and then, because such an X is stored in fewer bytes: patterns, integers.
+FEW_BYTES = (("binary",), ("counts", "binary", "zero"), ("counts", "years"))
 
 
 def columns(
     rng: Rng, rows: int, count: int, hostile: float = 0.35, kinds: tuple[str, ...] = ()
 ) -> tuple[np.ndarray, list[str]]:
-    """rows x count numbers and the kinds of their columns; a column may repeat others or add them up."""
+    """rows x count numbers and the kinds of their columns; a column may repeat others or add them up, and
+    some that lie side by side may be the levels of one category."""
     X, drawn = np.zeros((rows, count)), []
+    if not kinds and rng.random() < 0.15:
+        kinds = FEW_BYTES[rng.integers(len(FEW_BYTES))]
+    levels = int(rng.integers(2, count + 1)) if count > 1 and rng.random() < 0.2 else 0
+    begin = int(rng.integers(count - levels + 1))
     for j in range(count):
         choice = rng.random()
         if j > 0 and choice < 0.06:
@@ -56,6 +63,9 @@ def columns(
             kind = str(rng.choice(kinds or (list(COLUMNS) if rng.random() < hostile else TAME)))
             X[:, j] = COLUMNS[kind](rng, rows)
             drawn.append(kind)
+    if levels:
+        X[:, begin : begin + levels] = np.eye(levels)[rng.integers(levels, size=rows)]
+        drawn[begin : begin + levels] = ["binary"] * levels
     if rows > 1 and rng.random() < 0.2:
         X[rng.integers(rows)] = X[rng.integers(rows)]
     return X, drawn
@@ -80,15 +90,48 @@ def weights(rng: Rng, rows: int) -> np.ndarray | None:
     return drawn * (1e-3 if kind == 4 else 1)
 
 
+def categories(X: np.ndarray) -> list[tuple[int, int]]:
+    """First column and number of columns of each category in X: of 0 and 1, and in each row is one 1."""
+    flags = ((X == 0) | (X == 1)).all(axis=0) & (X == 1).any(axis=0)
+    found, j = [], 0
+    while j < X.shape[1]:
+        ends = range(j + 2, X.shape[1] + 1)
+        end = next((e for e in ends if flags[j:e].all() and (X[:, j:e].sum(axis=1) == 1).all()), j)
+        if end > j:
+            found.append((j, end - j))
+        j = max(end, j + 1)
+    return found
+
+
+def write_table(rng: Rng, path: pathlib.Path, X: np.ndarray) -> None:
+    """X as CSV. Categories are a column of text, whose levels become X's columns again, sorted by name."""
+    named = dict(categories(X)) if rng.random() < 0.7 else {}
+    fields, names, j = [], [], 0
+    while j < X.shape[1]:
+        size = named.get(j, 0)
+        levels = [f"level{np.argmax(row):02d}" for row in X[:, j : j + size]] if size else None
+        fields.append(levels or list(map(repr, map(float, X[:, j]))))
+        names.append(f"x{j}")
+        j += max(size, 1)
+    path.write_text("\n".join(map(",".join, [names, *zip(*fields)])) + "\n")
+
+
+def narrowest(X: np.ndarray) -> np.ndarray:
+    """X in the first of some narrow types that loses nothing, or as it is."""
+    for kind in (np.uint8, np.int8, np.int16, np.float16, np.float32):
+        with np.errstate(all="ignore"):
+            if np.array_equal(X, X.astype(kind)):
+                return X.astype(kind)
+    return X
+
+
 def write_matrix(rng: Rng, folder: pathlib.Path, X: np.ndarray) -> str:
     """X in one of the formats that keep every bit and need no target; returns the file's name."""
     kind = rng.choice(["npy", "csv", "npz", "mtx"])
     if kind == "npy":
-        np.save(folder / "X.npy", X)
+        np.save(folder / "X.npy", narrowest(X) if rng.random() < 0.5 else X)
     elif kind == "csv":
-        names = ",".join(f"x{j}" for j in range(X.shape[1]))
-        lines = [",".join(map(repr, map(float, row))) for row in X]
-        (folder / "X.csv").write_text("\n".join([names, *lines]) + "\n")
+        write_table(rng, folder / "X.csv", X)
     elif kind == "npz":
         scipy.sparse.save_npz(folder / "X.npz", scipy.sparse.csr_matrix(X), compressed=bool(rng.integers(2)))
     else:

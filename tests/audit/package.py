@@ -54,12 +54,20 @@ def read(path: pathlib.Path) -> typing.Any:
     if path.suffix == ".npy":
         return np.load(path)
     if path.suffix == ".csv":
-        return np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+        return read_table(path)
     if path.suffix == ".npz":
         return scipy.sparse.load_npz(path).tocsr()
     if path.suffix == ".mtx":
         return scipy.sparse.csr_matrix(read_coordinates(path))
     raise ValueError(f"no reader for {path.name}")
+
+
+def read_table(path: pathlib.Path) -> np.ndarray:
+    """The numbers of a table, a column for each level of those of text."""
+    columns = np.loadtxt(path, str, delimiter=",", skiprows=1, ndmin=2).T
+    texts = [column[0].startswith("level") for column in columns]
+    parts = [np.unique(c) == c[:, None] if text else c[:, None] for c, text in zip(columns, texts)]
+    return np.hstack([part.astype(float) for part in parts])
 
 
 def read_coordinates(path: pathlib.Path) -> scipy.sparse.coo_matrix:
@@ -119,7 +127,9 @@ class Package(Tool):
 
     # ---------------------------------------------------------------------------------------------- helpers
     def data(self, name: str) -> typing.Any:
-        return read(self.folder / name).astype(self.type)
+        X = read(self.folder / name)
+        given = self.type == np.float64 and X.dtype.kind in "iu"  # integers are kept as narrow as they are
+        return X if given else X.astype(self.type)
 
     def vector(self, options: Options, name: str) -> typing.Any:
         return np.load(self.folder / options[name]) if name in options else None
