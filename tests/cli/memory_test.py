@@ -8,6 +8,7 @@ usage: memory_test.py KILN PRELOADED [MOST]: of each verb's allocations at most 
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,13 @@ VERBS = ["logreg d.csv --target y --json -o m2.kiln", "linreg n.csv --target y -
          "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json",
          "sfa r.csv --json", "gap r.csv --format ratings -k 2 --json", "mds n.csv --json",
          "predict km.kiln n.csv --json", "devices --json", "svd n.csv -k 2 --json",
-         "pca n.csv -k 2 --scale -o pca2.kiln --coordinates rows.csv", "verify pca.kiln n.csv --json"]
+         "pca n.csv -k 2 --scale -o pca2.kiln --coordinates rows.csv", "verify pca.kiln n.csv --json",
+         "spectral e.txt --format edges -k 2 --json", "svd r.csv --format ratings -k 2 --center --json",
+         "mmchain r.mtx y.csv -o z.csv --json", "sddmm r.mtx u.csv v.csv -o s.mtx --json",
+         "evaluate lm.kiln n.csv --json", "convert d.csv d2.kiln-data --target y", "info d.kiln-data --json",
+         "logreg d.kiln-data --map --json -o m4.kiln", "kmeans k.npy -k 3 --map --memory 92K --json",
+         "pca k.npy -k 2 --map --json", "linreg k.npy --target -1 --json",
+         "als r.npz --map --json", "pagerank e.npz --map --json"]
 
 
 def begin():
@@ -37,22 +44,34 @@ def begin():
               + [f"{r.random():.3f},{r.random():.3f},{r.choice('uvw')},{r.choice(['no', 'yes'])}"
                  for _ in range(60)],
               "n.csv": ["a,b,y"] + [f"{r.random():.3f},{r.random():.3f},{r.random():.3f}" for _ in range(40)],
+              "y.csv": ["y", *map(str, range(9))], "u.csv": ["a,b", *("1,2" for _ in range(12))],
+              "v.csv": ["a,b", *("2,1" for _ in range(9))],
               "e.txt": [f"{k % 9} {r.randrange(9)}" for k in range(40)]}
     for name, lines in tables.items():
         with open(name, "w") as file:
             file.write("\n".join(lines) + "\n")
+    numbers = [r.randrange(100) for _ in range(12000)]  # kept narrow, and beyond a small budget
+    with open("k.npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118)
+                   + f"{{'descr': '<f8', 'fortran_order': False, 'shape': (4000, 3), }}".ljust(117).encode()
+                   + b"\n" + struct.pack("<12000d", *numbers))
     for line in ("logreg d.csv --target y -o m.kiln", "linreg n.csv --target y -o lm.kiln",
                  "kmeans n.csv -k 3 -o km.kiln", "pca n.csv -k 2 --scale -o pca.kiln",
+                 "convert d.csv d.kiln-data --target y", "convert r.csv r.mtx --format ratings",
+                 "convert r.csv r.npz --format ratings", "convert e.txt e.npz --format edges",
                  "als r.csv --factors 2 --l2 0.1 -o als.kiln", "lda r.csv --format ratings -k 2 -o lda.kiln"):
-        subprocess.run([KILN, *line.split(), "--device", "cpu", "--quiet"], check=True, capture_output=True)
+        subprocess.run([KILN, *line.split(), *device_of(line), "--quiet"], check=True, capture_output=True)
+
+
+def device_of(line):
+    return [] if line.split()[0] in ("info", "coefficients", "convert", "devices") else ["--device", "cpu"]
 
 
 def run(line, at):
     keep = dict(os.environ, LD_PRELOAD=PRELOADED, NO_MEMORY_AT=str(at), NO_MEMORY_COUNT="count",
                 KILN_NUM_THREADS="1", OCL_ICD_VENDORS="/nowhere")
-    device = [] if line.split()[0] in ("info", "coefficients", "convert", "devices") else ["--device", "cpu"]
-    return subprocess.run([KILN, *line.split(), *device, "--quiet"], env=keep, capture_output=True, text=True,
-                          timeout=120)
+    return subprocess.run([KILN, *line.split(), *device_of(line), "--quiet"], env=keep, capture_output=True,
+                          text=True, timeout=120)
 
 
 def wrong(line, good, found):
