@@ -97,10 +97,10 @@ class _Validated(_Linear):
                  "fold decides alone")
 
 
-def kept_apart(weights: Any, splits: Splits) -> bool:
-    """Whether the splits train on different weights."""
+def kept_apart(weights: Any, splits: Splits, share: float) -> bool:
+    """Whether the weights that the splits train on differ by more than this share."""
     totals = [float(weights[train].sum()) for train, _ in splits]
-    return max(totals) - min(totals) > 1e-9 * max(totals)
+    return max(totals) - min(totals) > share * max(totals)
 
 
 def _best(scores: Any) -> int:
@@ -361,7 +361,9 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
         target, options = beside(X, y), {**self._family(), "offset": offset}
         self._offset, self._total, self._fitted = (offset is not None, float(weights.sum()),
                                                    self._distribution())
-        level = trained if sample_weight is not None and kept_apart(weights, splits) else None
+        # folds of 10,000 rows that differ by one share their work
+        apart = kept_apart(weights, splits, 1e-4 if sample_weight is None else 1e-9)
+        level = trained if apart else None
         search = self._search(X, y, target, sample_weight, 1, penalties, splits, level, **options)
         best = _best(search.scores)
         alphas = np.array([alpha for alpha, _, _ in grid]).reshape(len(ratios), -1)
@@ -388,8 +390,8 @@ class GeneralizedLinearRegressorCV(_Generalized):
     GeneralizedLinearRegressor has the objective.
 
     alphas: the values to try, or how many between 1e-4 and 1e2, equally far apart by their logarithms.
-    l1_ratio: one, or a list to try. cv, scoring: as RidgeCV's; None: D2. With sample_weight the penalty of a
-    fold is alpha times the weight that it trains on; without, times the rows that folds train on in the mean.
+    l1_ratio: one, or a list to try. cv, scoring: as RidgeCV's; None: D2. The penalty of a fold is alpha times
+    the weight that it trains on; of folds whose numbers of rows differ by less than 1e-4 of them, the mean.
 
     alpha_, l1_ratio_: the best; best_score_: their mean score; alphas_; scores_ (n_folds, n_l1_ratio,
     n_alphas): of the rows held out.
@@ -424,9 +426,9 @@ class ElasticNetCV(_Generalized, ElasticNet):
     objective.
 
     l1_ratio: one, or a list to try. alphas: the values to try, or how many, of which the largest is the least
-    that makes all coefficients 0, and the smallest eps times that. cv: as RidgeCV's. With sample_weight the
-    penalty of a fold is alpha times the weight that it trains on; without, times the rows that folds train on
-    in the mean.
+    that makes all coefficients 0, and the smallest eps times that. cv: as RidgeCV's. The penalty of a fold is
+    alpha times the weight that it trains on; of folds whose numbers of rows differ by less than 1e-4 of them,
+    the mean.
 
     alpha_, l1_ratio_: the best, by the mean squared error; alphas_ (n_alphas,): from the largest, and
     mse_path_ (n_alphas, n_folds): of the rows held out; with several l1_ratio both have a first axis for

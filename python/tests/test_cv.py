@@ -372,3 +372,17 @@ def test_scores_of_several_targets_are_those_of_the_scorers(name):
                                   device="cpu").fit(X, y, np.arange(90) % 3)
                      for scoring in (name, get_scorer(name)))
     np.testing.assert_allclose(plain.scores_, scored.scores_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_folds_of_any_size_take_scikit_learns_penalty(weighted):
+    """The penalty of a fold is alpha times the rows that it trains on, here 60 to 100 of 110."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(110, 6))
+    y = X @ rng.normal(size=6) + rng.normal(size=110)
+    weights = {"sample_weight": rng.random(110) + 0.5} if weighted else {}
+    splits = list(PredefinedSplit(np.repeat([0, 1, 2], [10, 50, 50])).split())
+    ours = kiln.LassoCV(cv=splits, device="cpu").fit(X, y, **weights)
+    theirs = peer.LassoCV(cv=splits, tol=1e-12, max_iter=10**6).fit(X, y, **weights)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-6)
+    assert ours.alpha_ == pytest.approx(theirs.alpha_)
