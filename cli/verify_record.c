@@ -88,12 +88,14 @@ static void check_certificate(struct verifying *v) {
     verify_entry(v, json_is_null(gap) == json_is_null(by), "report", "optimality_gap");
 }
 
-/* A solver is called as --solver calls it, or as newton_secant.c does where few pairs stand for the
- * Hessian. */
+/* A solver is called as --solver calls it, or more exactly: as newton_secant.c does where few pairs stand for
+ * the Hessian, and linreg_direct.c where the factor is one of the rows' Gram matrix. */
 static bool is_solver(const char *solver, const char *choices) {
-    static const char few_pairs[] = "newton (L-BFGS steps)";
-    return is_choice(solver, choices) ||
-           (solver && strcmp(solver, few_pairs) == 0 && is_choice("newton", choices));
+    static const char *const exact[][2] = {{"newton", "newton (L-BFGS steps)"},
+                                           {"cholesky", "cholesky-rows"}};
+    for (size_t i = 0; solver && i < sizeof exact / sizeof *exact; i++)
+        if (strcmp(solver, exact[i][1]) == 0) return is_choice(exact[i][0], choices);
+    return is_choice(solver, choices);
 }
 
 static void check_solver(struct verifying *v, bool linear) {

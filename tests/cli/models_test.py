@@ -359,6 +359,16 @@ class Classifiers(Models):
         self.assertIn(metrics["accuracy"], (0, 0.5))
         self.assertEqual(sum(map(sum, metrics["confusion"]["rows"])), 1)
 
+    def test_more_columns_than_rows(self):
+        """By the Gram matrix of the rows, a solver that has no name among the options."""
+        source = random.Random(5)
+        rows = [[source.gauss(0, 1) for _ in range(41)] for _ in range(5)]
+        lines = [",".join([*(f"x{j}" for j in range(40)), "y"]), *(",".join(map(repr, row)) for row in rows)]
+        with open(self.path("wide.csv"), "w", encoding="ascii") as file:
+            file.write("\n".join(lines))
+        result = self.fit("linreg", "wide.csv", "--l2", 0.5, "--solver", "cholesky")
+        self.assertEqual(result["solver"], "cholesky-rows")
+
     def test_linreg_wants_numbers(self):
         self.assertIn("logreg", kiln("linreg", self.path("two.csv"), "--target", "y", *CPU, code=3)[1])
 
