@@ -8,9 +8,10 @@
 #include "ops/points/bounds.h"
 #include "pass/combine.h"
 
-/* Sums in local memory: columns at most, elements of a tile of rows. Pieces of sorted rows: at least so long,
- * and so many. */
-enum { OWN_GROUP = 1024, OWN_COLUMNS = 64, OWN_TILE = 8192, ROWS_OF_A_PIECE = 256, PIECES_OF_A_UNIT = 32 };
+/* Sums in local memory: columns at most, elements of a tile of rows, and rows. Pieces of sorted rows: at
+ * least so long, and so many. */
+enum { OWN_GROUP = 1024, OWN_COLUMNS = 64, OWN_TILE = 8192, OWN_MOST = 1024, OWN_LEAST = 128 };
+enum { ROWS_OF_A_PIECE = 256, PIECES_OF_A_UNIT = 32 };
 /* Lines: threads of a group at most, lines at least, rows on their way to a line. */
 enum { LINES_GROUP = 512, LINES_LEAST = 4, AHEAD = 16 };
 
@@ -45,20 +46,23 @@ static int power_of_two(int64_t least, int most) {
 }
 
 /* Returns whether all sums fit into a group's local memory, twice where that is larger than what a kernel may
- * declare. */
+ * declare: with as many rows at a time as leave room for them. */
 static bool own_fits(struct ki_assign_sums *to, const struct ki_assign_space *s) {
     const struct ki_properties *properties = &s->device->properties;
     const int64_t size = ki_type_bytes(s->of->X->type), wide = ki_type_bytes(ki_wide_type(s->device));
+    const int64_t room =
+        ki_max(properties->local_max / 2, ki_min(properties->local_bytes, properties->local_max));
     if (s->col || s->n < 1 || s->n > OWN_COLUMNS) return false;
     to->group = properties->is_gpu && properties->group_max >= OWN_GROUP ? OWN_GROUP : OWN_GROUP / 4;
     to->across = power_of_two(s->n, OWN_COLUMNS);
-    to->tile = (int)ki_max(ki_min(OWN_TILE / to->across, 1024), 128);
-    to->shares = (int)ki_min(ki_max(to->group / to->across / s->k, 1), to->tile / 32);
-    const int64_t bytes = to->shares * s->k * (2 * s->n + 1) * wide + to->tile * (s->n + 1) * size +
-                          s->k * (to->tile / 32 + 1) * 4;
-    const int64_t declarable = ki_min(properties->local_bytes, properties->local_max);
-    to->bytes = bytes <= ki_max(properties->local_max / 2, declarable) ? bytes : 0;
-    return to->bytes > 0;
+    for (to->tile = (int)ki_max(ki_min(OWN_TILE / to->across, OWN_MOST), OWN_LEAST); to->tile >= OWN_LEAST;
+         to->tile /= 2) {
+        to->shares = (int)ki_min(ki_max(to->group / to->across / s->k, 1), to->tile / 32);
+        to->bytes = to->shares * s->k * (2 * s->n + 1) * wide + to->tile * (s->n + 1) * size +
+                    s->k * (to->tile / 32 + 1) * 4;
+        if (to->bytes <= room) return true;
+    }
+    return false;
 }
 
 /* Returns whether there is room for sums of enough lines, where labels come with distances. */
