@@ -271,6 +271,23 @@ static void small_ones_are_whole(void **state) {
     }
 }
 
+/* A second value whose square no number holds: vectors of it are of length 1 all the same. */
+static void values_may_be_150_orders_apart(void **state) {
+    (void)state;
+    enum { M = 3, N = 4 };
+    static const double x[M * N] = {0, 0, -1, 8.35e-156, 0, 0, -1, -6.63e-156, 0, 0, -1, -2.13e-156};
+    static struct found f;
+    long double A[M * N];
+    for (int e = 0; e < M * N; e++) A[e] = x[e];
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        kiln_matrix *X = sparse_of(KILN_F64, M, N, x);
+        solve(&f, X, 2, (kiln_svd_options){.seed = seed});
+        check("150 orders", &f, A, KILN_F64);
+        kiln_report_free(&f.report);
+        kiln_matrix_free(X);
+    }
+}
+
 enum { ROWS = 100, COLS = 12 };
 
 /* Columns about `at` with spreads from 1 on; column 3 is constant. */
@@ -664,6 +681,7 @@ int main(void) {
                                        cmocka_unit_test(any_scale_will_do),
                                        cmocka_unit_test(variances_have_a_range),
                                        cmocka_unit_test(small_ones_are_whole),
+                                       cmocka_unit_test(values_may_be_150_orders_apart),
                                        cmocka_unit_test(components_of_columns_far_away),
                                        cmocka_unit_test(equal_columns_vanish),
                                        cmocka_unit_test(one_huge_entry),

@@ -29,6 +29,16 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sums[0];
 }
 
+/* The square root of dot(a, a, k), also where squares are too small or too large for a number. */
+static double length_of(const double *a, int64_t k) {
+    double largest = 0, sum = 0;
+    int exponent;
+    for (int64_t i = 0; i < k; i++) largest = fmax(largest, fabs(a[i]));
+    (void)frexp(largest, &exponent);
+    for (int64_t i = 0; i < k; i++) sum += ldexp(a[i], -exponent) * ldexp(a[i], -exponent);
+    return ldexp(sqrt(sum), exponent);
+}
+
 static void rotate(double *a, double *b, double c, double t, int64_t k) {
     for (int64_t i = 0; i < k; i++) {
         const double x = a[i], y = b[i];
@@ -117,7 +127,7 @@ kiln_status ki_small_svd(double *R, double *V, double *s, struct ki_svd_room *ro
     TRY(turn_to_eigenvectors(R, V, room, run));
     for (int turn = 0; turn < SWEEPS && sweep(R, V, s, k, run); turn++) {
     }
-    for (int64_t c = 0; c < k; c++) s[c] = sqrt(dot(R + c * k, R + c * k, k));
+    for (int64_t c = 0; c < k; c++) s[c] = length_of(R + c * k, k);
     for (int64_t c = 0; c < k; c++) {
         int64_t largest = c;
         for (int64_t i = c + 1; i < k; i++)
