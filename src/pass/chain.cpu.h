@@ -20,7 +20,7 @@ struct FN(pass) {
     bool narrow;          /* dense rows within a vector: cpu/narrow.h */
     bool several;         /* columns of y, of a dense X: cpu/several.h */
     bool tiled;           /* of these, whole vectors: cpu/tiles.h */
-    int64_t products;     /* room for those of a block, with a vector behind it */
+    int64_t products;     /* room for those of a block, with a vector behind it; a thread has two */
     int64_t copy;         /* elements in one part's copy of w */
     int64_t
         room; /* elements that a part adds up in: `levels` copies, the last with y among it where the two are
@@ -30,11 +30,11 @@ struct FN(pass) {
     int64_t tails;       /* padded rows at `tail`: one, or where several parts may need one, one per part */
     int64_t window;      /* rows of a window (cpu/window.h), one per thread; 0: X is read where it lies */
     int64_t window_size; /* elements */
-    real *y, *copies, *tail, *windows;
-    atomic_bool *taken;             /* of the windows */
-    struct FN(tally) * tallies;     /* one per part */
-    const struct FN(coded) * coded; /* X has categories; NULL: none */
-    double *coded_copies;           /* of w of their levels, one per part */
+    real *y, *copies, *tail, *windows, *rooms; /* rooms: for products */
+    atomic_bool *taken;                        /* of the threads' windows and rooms */
+    struct FN(tally) * tallies;                /* one per part */
+    const struct FN(coded) * coded;            /* X has categories; NULL: none */
+    double *coded_copies;                      /* of w of their levels, one per part */
 };
 
 #include "pass/cpu/several.h"
@@ -80,8 +80,8 @@ static void FN(run_rows)(const struct FN(pass) * pass, int part, real *room, rea
         FN(dense_range)(pass, &pass->tallies[part], &window, tail, w, first, end);
 }
 
-/* A number of the windows that no other thread has. There is one for each thread. */
-static int FN(take_window)(const struct FN(pass) * pass) {
+/* A number of the windows and rooms that no other thread has. There is one for each thread. */
+static int FN(take_number)(const struct FN(pass) * pass) {
     int number = 0;
     while (atomic_exchange(&pass->taken[number], true)) number = (number + 1) % pass->threads;
     return number;
@@ -119,22 +119,23 @@ static void FN(fold)(const struct FN(pass) * pass, real *sum, const real *w) {
 static void FN(run_part)(void *arg, int part) {
     const struct FN(pass) *pass = arg;
     const int64_t first = FN(first_row)(pass, part), end = FN(first_row)(pass, part + 1);
-    const int window = pass->window ? FN(take_window)(pass) : 0;
-    real *room = pass->window ? pass->windows + window * pass->window_size : NULL;
+    const int number = FN(take_number)(pass);
+    real *window = pass->window ? pass->windows + number * pass->window_size : NULL;
     real *sum = pass->copies + part * pass->room, *w = sum + (pass->levels - 1) * pass->copy;
     if (sum != w) memset(sum, 0, (size_t)pass->copy * sizeof(real));
     pass->tallies[part].value = 0;
+    pass->tallies[part].products = pass->rooms + number * 2 * pass->products;
     memset(pass->tallies[part].sums, 0, 3 * (size_t)pass->k * sizeof(double));
     if (pass->coded) memset(pass->tallies[part].levels, 0, (size_t)pass->coded->size * sizeof(double));
     FN(clear)(pass, w);
     for (int64_t row = first; row < end; row += pass->fold) {
-        FN(run_rows)(pass, part, room, w, row, ki_min(end, row + pass->fold));
+        FN(run_rows)(pass, part, window, w, row, ki_min(end, row + pass->fold));
         if (sum == w) continue;
         FN(fold)(pass, sum, w);
         FN(clear)(pass, w);
     }
     if (sum == w) FN(fold)(pass, sum, w);
-    if (room) atomic_store(&pass->taken[window], false);
+    atomic_store(&pass->taken[number], false);
 }
 
 enum { FN(SUM_PARTS) = 64, FN(SUM_CHUNK) = 256 };
@@ -281,13 +282,12 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     enum { LINE = 64 };
     const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;
     pass->products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k) + LANES, LINE) * LINE;
-    const int64_t products = 2 * pass->products;
     const int64_t sums = ki_ceil_div(3 * k, LINE) * LINE, levels = pass->coded ? pass->coded->size : 0;
-    const int64_t of_a_part =
-        (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
-    const int64_t tally_bytes = tallies * of_a_part;
+    const int64_t tally_bytes =
+        tallies * ((int64_t)sizeof(struct FN(tally)) + sums * (int64_t)sizeof(double));
     int64_t elements, bytes, coded, windows;
-    if (!ki_mul3(tallies, levels, 8, &coded) || !ki_mul(pass->threads, pass->window_size, &windows) ||
+    if (!ki_mul3(tallies, levels, 8, &coded) ||
+        !ki_mul(pass->threads, pass->window_size + 2 * pass->products, &windows) ||
         !ki_mul(pass->parts, pass->room, &elements) ||
         !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
         !ki_add(elements, windows, &elements) || !ki_mul(elements, sizeof(real), &bytes) ||
@@ -300,14 +300,11 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     char *base = ki_host(&scratch);
     base += -(uintptr_t)base % LINE;
     pass->tallies = (struct FN(tally) *)(void *)base;
-    char *rooms = base + tallies * (int64_t)sizeof(struct FN(tally));
+    double *of_parts = (double *)(void *)(base + tallies * (int64_t)sizeof(struct FN(tally)));
     pass->coded_copies = (double *)(void *)(base + tally_bytes);
     for (int part = 0; part < tallies; part++) {
         struct FN(tally) *tally = &pass->tallies[part];
-        tally->products = (real *)(void *)rooms;
-        rooms += products * (int64_t)sizeof(real);
-        tally->sums = (double *)(void *)rooms;
-        rooms += sums * (int64_t)sizeof(double);
+        tally->sums = of_parts + part * sums;
         tally->coded = pass->coded;
         tally->levels = pass->coded_copies + part * levels;
     }
@@ -315,6 +312,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     pass->y = pass->copies + pass->parts * pass->room;
     pass->tail = pass->y + y_size;
     pass->windows = pass->tail + pass->tails * pass->padded;
+    pass->rooms = pass->windows + pass->threads * pass->window_size;
     pass->taken = (atomic_bool *)(void *)(pass->windows + windows);
     for (int i = 0; i < pass->threads; i++) atomic_init(&pass->taken[i], false);
     return KILN_OK;

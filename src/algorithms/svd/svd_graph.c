@@ -17,7 +17,10 @@ kiln_status ki_svd_graph_product(struct ki_svd *s, struct ki_svd_room *room, kil
     for (int64_t c = 0; c < room->count; c++) room->scale[c] = 1, room->root[c] = 0.5;
     TRY(kiln_times(room->scaled, Y, s->inverse));
     TRY(kiln_multiply(W, part, KILN_PLAIN, s->X, room->scaled, 0, NULL));
-    if (s->one_way) TRY(kiln_multiply(W, part, KILN_TRANSPOSED, s->X, room->scaled, 1, W));
+    if (s->one_way) { /* apart from W: a pass that adds to it could not begin anew with smaller panels */
+        TRY(kiln_multiply(room->columns, part, KILN_TRANSPOSED, s->X, room->scaled, 0, NULL));
+        TRY(kiln_combine(W, room->scale, W, room->scale, room->columns));
+    }
     TRY(kiln_times(W, W, s->inverse));
     TRY(kiln_combine(W, room->scale, W, room->root, Y));
     s->run.report.passes += s->one_way ? 2 : 1;
