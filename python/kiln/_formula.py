@@ -9,21 +9,28 @@ from ._extras import needed
 def parts(formula: str, data: Any) -> tuple[Any, Any, bool]:
     """The target of a formula, the frame of its features, and whether it has an intercept. Missing values are
     an error: weights and offsets would no longer belong to their rows."""
-    formulaic = needed("formulaic", "a formula")
-    made = formulaic.Formula(formula)
+    made = _parsed(formula)
+    matrix = made.rhs.get_model_matrix(data, na_action="raise")
+    return target_of(formula, data), matrix, "Intercept" in matrix.columns
+
+
+def _parsed(formula: str) -> Any:
+    made = needed("formulaic", "a formula").Formula(formula)
     if not hasattr(made, "lhs"):
         raise ValueError(f"the formula {formula!r} has no target: 'y ~ a + C(b)'")
-    target = str(made.lhs)
-    if target in getattr(data, "columns", ()):
-        y = data[target]
-    else:
-        matrix = made.lhs.get_model_matrix(data, na_action="raise")
-        if matrix.shape[1] != 1:
-            raise ValueError(f"the target {target!r} of the formula {formula!r} has {matrix.shape[1]} "
-                             "columns, not one")
-        y = matrix.iloc[:, 0]
-    matrix = made.rhs.get_model_matrix(data, na_action="raise")
-    return y, matrix, "Intercept" in matrix.columns
+    return made
+
+
+def target_of(formula: str, data: Any) -> Any:
+    """What a formula's left side makes of a frame."""
+    side = _parsed(formula).lhs
+    if str(side) in getattr(data, "columns", ()):
+        return data[str(side)]
+    matrix = side.get_model_matrix(data, na_action="raise")
+    if matrix.shape[1] != 1:
+        raise ValueError(f"the target {str(side)!r} of the formula {formula!r} has {matrix.shape[1]} "
+                         "columns, not one")
+    return matrix.iloc[:, 0]
 
 
 def features(matrix: Any) -> Any:

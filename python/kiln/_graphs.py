@@ -102,9 +102,10 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     as they do in a graph that is undirected itself.
 
     personalize: by node, as a dict, or as a Series or frame of pandas by its index, where other nodes have 0;
-    or an array (n,) or (n, k), one ranking for each column. dangling: "personalized", "uniform", or where
-    nodes without links lead, by node or an array (n,). start: by node or an array. alpha, personalization and
-    nstart are networkx's names of damping, personalize and start. layout of the links: "csr", "hybrid",
+    or an array (n,) or (n, k), one ranking for each column; or a list of dicts or Series, for one each.
+    dangling: "personalized", "uniform", or where nodes without links lead, by node or an array (n,). start:
+    by node or an array. alpha, personalization and nstart are networkx's names of damping, personalize and
+    start. layout of the links: "csr", "hybrid",
     "balanced", or "auto", which takes what is predicted to be the fastest. scores add up to 1;
     report.figures has "error_bound".
     """

@@ -183,6 +183,10 @@ class Inference:
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
+    def __repr__(self) -> str:
+        return (f"Inference({self.title}: {self.nobs:,.0f} rows, {len(self.params)} coefficients, cov_type="
+                f"{self.cov_type!r}; summary() shows them)")
+
     def __reduce__(self) -> Any:
         raise TypeError("an Inference lives with its data: pickle its summary().frame or figures")
 

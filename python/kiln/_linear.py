@@ -150,7 +150,7 @@ class _Linear(Estimator):
 class _Inferred(_Linear):
     """Models that have statistics, and formulas."""
 
-    _formula: Any = None  # formulaic's ModelSpec of the right side that the last fit went by
+    _formula: Any = None  # the last fit's, and formulaic's ModelSpec of its right side
 
     @classmethod
     @alone
@@ -165,7 +165,7 @@ class _Inferred(_Linear):
         model = cls(**{"fit_intercept": intercept, **parameters})
         more = {} if offset is None else {"offset": offset}
         model.fit(_formula.features(matrix), y, sample_weight, **more)
-        model._formula = matrix.model_spec
+        model._formula = formula, matrix.model_spec
         return model
 
     def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
@@ -174,10 +174,10 @@ class _Inferred(_Linear):
         elif self._formula is not None:
             from ._formula import features_of
 
-            X = features_of(self._formula, X)
+            X = features_of(self._formula[1], X)
         return super()._validate(X, y, **more)
 
-    def inference(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *,
+    def inference(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, *,
                   cov_type: str = "nonrobust", groups: Any = None) -> Inference:
         """Standard errors, tests, intervals, likelihoods and residuals of this model, on the data that it was
         trained on.
@@ -185,6 +185,7 @@ class _Inferred(_Linear):
         Parameters
         ----------
         X, y, sample_weight, offset : as fit() had them
+            Of a model by a formula X may be the frame, with y in it.
         cov_type : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"}
             How the covariance of the coefficients is estimated.
         groups : array (n_samples,)
@@ -206,6 +207,12 @@ class _Inferred(_Linear):
         from ._inference import Inference
 
         check_is_fitted(self)
+        if y is None:
+            if self._formula is None:
+                raise ArgumentError("y is missing: the targets that fit() had")
+            from ._formula import target_of
+
+            y = target_of(self._formula[0], X)
         return Inference(self, X, y, sample_weight, offset, cov_type=cov_type, groups=groups)
 
 

@@ -12,7 +12,7 @@ from ._library import ArgumentError, DataError
 from ._roles import columns_by_role
 
 # The names of columns with the ends of links, and with their weights, begin so: as in the tool.
-_WORDS = ("source|src|from|citing|tail$", "target|dst|dest|to_|to$|cited|head$", "weight|value|count")
+_WORDS = ("source|src|from|citing|tail$", "target|dst|dest|to_|tonode|to$|cited|head$", "weight|value|count")
 
 
 class Graph:
@@ -29,9 +29,9 @@ class Graph:
         self.unweighted = unweighted
         if unweighted and named is not None:
             raise ArgumentError(f"weight={weight!r} and unweighted=True exclude each other")
-        if isinstance(G, (list, tuple)):
-            raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, "
-                                "numpy.array a matrix of rows")
+        if isinstance(G, (list, tuple, dict)):
+            raise ArgumentError(f"a {type(G).__name__} may hold links or rows: networkx.DiGraph makes a "
+                                "graph of links, numpy.array a matrix of rows")
         table = None if is_graph(G) or _is_igraph(G) or isinstance(G, Matrix) else as_table(G)
         if table is None and (source is not None or target is not None):
             raise ArgumentError("source= and target= name columns of a frame with a link in each row")
@@ -134,9 +134,12 @@ class Graph:
 
     def vector(self, values: Any, name: str) -> Any:
         """What is given by node, in the nodes' order: a dict, a Series, or a frame of pandas by its index, of
-        some nodes, others have 0; or an array as it is."""
+        some nodes, others have 0; a list of these, each a column; or an array as it is."""
         if values is None or isinstance(values, Matrix):
             return values
+        if isinstance(values, (list, tuple)) and any(isinstance(one, dict) or hasattr(one, "index")
+                                                     and hasattr(one, "to_numpy") for one in values):
+            return np.column_stack([self.vector(one, name) for one in values])
         if hasattr(values, "index") and hasattr(values, "to_numpy"):  # of pandas
             keys, numbers_of = list(values.index), np.asarray(values.to_numpy(), np.float64)
         elif isinstance(values, dict):

@@ -62,7 +62,7 @@ def unpacked(value: Any) -> Any:
         flat = [float(one) for one in value["array"]] if kind.kind == "f" else value["array"]
         return np.array(flat, kind).reshape(value["shape"])[()]
     if "dtype" in value:
-        return np.dtype(value["dtype"])
+        return np.dtype(value["dtype"]).type
     if "number" in value:
         return float(value["number"])
     if "report" in value:

@@ -1,6 +1,7 @@
 """Ratings by name: users in rows, items in columns."""
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from ._arrays import device
 from ._columns import as_table
 from ._library import ArgumentError, DataError, c_name, ffi, lib, struct, text
 from ._links import arrow
-from ._read import column_texts, data_warnings, host_copy
+from ._read import column_texts, data_warnings, host_copy, shapes
 from ._roles import columns_by_role
 from ._words import warn
 
@@ -33,6 +34,9 @@ class Ratings(NamedTuple):
     X: Any
     user_names: list[str]
     item_names: list[str]
+
+    def __repr__(self) -> str:
+        return f"Ratings({shapes(self, *self._fields)})"
 
 
 def read_ratings(path: Any, /, *, source: str | int | None = None, target: str | int | None = None,
@@ -72,6 +76,12 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
     X = host_copy(lib.kiln_data_X(data), where, data)
     return Ratings(X, [text(lib.kiln_data_row_name(data, i)) for i in range(X.shape[0])],
                    [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])])
+
+
+def has_ratings(frame: Any) -> bool:
+    """Whether columns of a frame are called users and items, so that its rows are ratings."""
+    names = [str(name) for name in getattr(frame, "columns", ()) if isinstance(name, str)]
+    return all(any(re.match(word, name, re.I) for name in names) for word in _WORDS[:2])
 
 
 def _of_frame(frame: Any, said: dict[str, Any], dtype: Any) -> Ratings:

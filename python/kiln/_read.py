@@ -36,16 +36,22 @@ class Data(NamedTuple):
     roles: dict[str, str] = {}  # names of the columns of weights, offset, groups
 
     def __repr__(self) -> str:
-        """Shapes in place of numbers."""
-        arrays = {name: getattr(self, name) for name in ("X", "y", "weights", "offset", "groups")}
-        shown = [f"{name}={' x '.join(f'{size:,}' for size in values.shape)} {values.dtype}"
-                 + (f", {values.nnz:,} entries" if hasattr(values, "tocsr") else "")
-                 for name, values in arrays.items() if values is not None]
-        if self.feature_names is not None:
-            first = ", ".join(map(repr, self.feature_names[:3]))
-            more = ", ..." if len(self.feature_names) > 3 else ""
-            shown.append(f"feature_names=[{first}{more}]")
-        return f"Data({'; '.join(shown)}; {len(self.warnings)} warnings)"
+        shown = shapes(self, "X", "y", "weights", "offset", "groups", "feature_names")
+        return f"Data({shown}; {len(self.warnings)} warnings)"
+
+
+def shapes(data: Any, *fields: str) -> str:
+    """These fields of a tuple, shapes in place of numbers and the first of many names."""
+    shown = []
+    for name in fields:
+        values = getattr(data, name)
+        if isinstance(values, list):
+            first = ", ".join(map(repr, values[:3]))
+            shown.append(f"{name}=[{first}{', ...' if len(values) > 3 else ''}]")
+        elif values is not None:
+            entries = f", {values.nnz:,} entries" if hasattr(values, "tocsr") else ""
+            shown.append(f"{name}={' x '.join(f'{size:,}' for size in values.shape)} {values.dtype}{entries}")
+    return "; ".join(shown)
 
 
 def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", features: Any = None,

@@ -14,7 +14,7 @@ from ._base import check_fitted, not_negative
 from ._dlpack import on_cuda, to_host
 from ._factors import _Factors
 from ._library import ArgumentError, check, ffi, lib
-from ._ratings import Ratings
+from ._ratings import Ratings, has_ratings
 from ._rows import lists
 from ._solve import choice
 from ._words import warn
@@ -45,6 +45,9 @@ class _Recommender(_Factors):
         texts."""
         if isinstance(X, Ratings):
             X, user_names, item_names = X
+        elif has_ratings(X):
+            raise ArgumentError("the frame has a row for each rating, not for each user: fit "
+                                "kiln.read_ratings(frame)")
         super().fit(X)
         index = getattr(X, "index", None)
         if user_names is None and index is not None and not callable(index) and index.dtype.kind not in "iuf":

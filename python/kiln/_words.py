@@ -91,7 +91,7 @@ def of_table(message: str) -> str:
     said = re.sub(r"\bline (\d+)", lambda line: f"row {int(line[1]) - 1}",
                   without_header(message[found.end():]))
     name = getattr(_said, "table", "")
-    if found[1] is None or re.search("is not a column|needs a column", said):
+    if found[1] is None or re.search("is not a column|needs a column|columns? that the model", said):
         return f"{name}: {said}" if name else said
     return f"row {int(found[1]) - 1} (from 0) of {name or 'the table'}: {said}"
 

@@ -95,6 +95,8 @@ def test_columns_and_weights_as_they_are_said() -> None:
         assert by_name(found.scores, "pagerank") == pytest.approx(ones, rel=1e-9)
     G = nx.from_pandas_edgelist(frame, "a", "b", edge_attr=["w", "weight"], create_using=nx.MultiDiGraph)
     assert kiln.pagerank(G, weight="w", **CPU).scores == pytest.approx(wanted, rel=1e-9)
+    snap = kiln.pagerank(LINKS.set_axis(["FromNodeId", "ToNodeId", *LINKS.columns[2:]], axis=1), **CPU)
+    assert snap.scores.to_dict() == pytest.approx(wanted, rel=1e-9)
     plain = kiln.pagerank(LINKS[["source", "target"]], **CPU)  # each row counts 1
     assert plain.scores.to_dict() == pytest.approx(ones, rel=1e-9)
     once = nx.pagerank(graph(LINKS.assign(weight=1.0), nx.DiGraph), tol=1e-14, max_iter=1000)
@@ -160,6 +162,8 @@ def test_several_rankings_are_a_frame() -> None:
     for j, node in enumerate(seeds.index):
         wanted = nx.pagerank(graph(LINKS), personalization={node: 1}, tol=1e-14, max_iter=1000)
         assert found[j].to_dict() == pytest.approx(wanted, rel=1e-8, abs=1e-12)
+    listed = kiln.pagerank(LINKS, personalize=[{"node 3": 1}, seeds["y"]], **CPU).scores
+    np.testing.assert_array_equal(listed, found)
     found = kiln.pagerank(pl.from_pandas(LINKS), personalize=seeds, **CPU).scores
     assert found.columns == ["node", "pagerank_0", "pagerank_1"]
 

@@ -600,6 +600,8 @@ def test_formulas():
     named = dict(zip(order.names, order.bse))
     near([named["a"], named["C(b)[T.w]"], named["(intercept)"]],
          [their.bse["a"], their.bse["C(b)[T.w]"], their.bse["Intercept"]])
+    near(model.inference(frame, offset=frame["o"]).bse, order.bse)  # y is in the frame
+    assert repr(order).startswith("Inference(Generalised linear model: poisson, link log: 300 rows, 5 coeff")
     near(model.predict(frame[5:9], offset=frame["o"][5:9]), their.predict(frame[5:9], offset=frame["o"][5:9]))
     plain = kiln.LinearRegression.from_formula("np.log1p(y) ~ a - 1", frame)
     assert plain.intercept_ == 0 and len(plain.fit(X, y).coef_) == 4 and plain._formula is None

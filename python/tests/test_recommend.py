@@ -449,6 +449,17 @@ def test_options_that_would_change_nothing_are_refused(given, said, tmp_path):
     kiln.load(tmp_path / "m.kiln").fit(plays())  # what a file holds is no option that was given
 
 
+def test_a_frame_of_ratings_is_no_matrix_of_them():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"userId": [1, 2, 2], "movieId": [7, 7, 9], "rating": [3.0, 4, 5]})
+    with pytest.raises(kiln.ArgumentError, match=r"kiln.read_ratings\(frame\)"):
+        kiln.ALS(1, **CPU).fit(frame)
+    ratings = kiln.read_ratings(frame)
+    assert repr(ratings) == ("Ratings(X=2 x 2 float64, 3 entries; user_names=['1', '2']; "
+                             "item_names=['7', '9'])")
+    kiln.ALS(1, **CPU).fit(frame.pivot(index="userId", columns="movieId", values="rating").fillna(0))
+
+
 @pytest.mark.parametrize("unit", [1e10, 1e-10])
 def test_the_unit_of_ratings_changes_nothing(unit):
     """In f32 products of conjugate gradients leave the type, which would end at twice the least objective."""

@@ -80,6 +80,7 @@ static void columns_by_options(void **state) {
         {"\"the \"\"org\"\"\",to,weight\na b,x,2\n\"b,c\",a b,1\n", "the \"org\"", NULL, NULL},
         {"from,to,weight,km\na b,x,7,2\n\"b,c\",a b,7,1\n", NULL, NULL, "km"},
         {"to,from,km\na b,x,2\n\"b,c\",a b,1\n", "to", "from", "km"},
+        {"FromNodeId,ToNodeId,km\na b,x,2\n\"b,c\",a b,1\n", NULL, NULL, "km"},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kiln_read_options options = reading_options();

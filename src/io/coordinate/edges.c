@@ -22,7 +22,7 @@ enum { PARTS_PER_THREAD = 4, FROM = KI_RATING_USER, TO = KI_RATING_ITEM, WEIGHT 
 
 static const struct ki_ratings_words words_of_links = {
     {{"source", "src", "from", "citing", "tail$"},
-     {"target", "dst", "dest", "to$", "to_", "cited", "head$"},
+     {"target", "dst", "dest", "to$", "to_", "tonode", "cited", "head$"},
      {"weight", "value", "count"}},
     "a line is: from, to and perhaps a weight"};
 

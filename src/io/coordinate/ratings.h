@@ -27,7 +27,7 @@ struct ki_ratings_layout {
 /* Holds what the columns may be called, in any case: names begin with a word, or are it where it ends with $;
  * and what a line is. */
 struct ki_ratings_words {
-    const char *role[KI_RATING_ROLES][8];
+    const char *role[KI_RATING_ROLES][9];
     const char *line;
 };
 /* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating.
