@@ -139,7 +139,9 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * one column of A and of B after the other, `steps` times each, given the residuals of all others (CCD++).
  * With biases the last of the r columns holds them, and the mean is that of R's entries; without it is 0.
  * After both the two columns of each factor are made equally long (weighed as their penalties are), which
- * leaves the products. The objective never rises but for rounding, with any solver. report->residual is the
+ * leaves the products. The objective never rises but for rounding, with any solver. An iteration of CG or
+ * CCD++ that gains no more than the tolerance takes a sweep by CG with eight times the steps, too, as few
+ * steps gain little of a badly scaled problem, however much there is to gain. report->residual is the
  * decrease in the last iteration relative to the objective. Figures: "mean"; "setbacks", iterations in which
  * the objective rose by more than rounding; "l2", the penalty that held; "zero_factors", 1 where the penalty
  * has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of sqrt(sum_ui (r_ui - mean)^2)),

@@ -564,6 +564,50 @@ static void badly_scaled(void **state) {
     }
 }
 
+/* Hardly penalised, a step of CG and a round of CCD++ gain little each: a run ends where an exact sweep gains
+ * little, too. Of CG with eight steps for four unknowns the confirming sweep is exact. */
+static void few_steps_end_no_run(void **state) {
+    enum { ROWS = 30, COLUMNS = 20, FACTORS = 4 };
+    (void)state;
+    int64_t start[ROWS + 1] = {0}, nnz = 0;
+    int32_t col[ROWS * COLUMNS];
+    double value[ROWS * COLUMNS];
+    uint64_t seed = 1;
+    for (int u = 0; u < ROWS; u++) {
+        for (int i = 0; i < COLUMNS; i++) {
+            if (uniform(&seed) > 0.4) continue;
+            col[nnz] = i;
+            value[nnz++] = 1 + floor(5 * uniform(&seed));
+        }
+        start[u + 1] = nnz;
+    }
+    kiln_matrix *R = NULL, *A = NULL, *B = NULL;
+    assert_int_equal(kiln_matrix_csr(&R, device, KILN_F64, ROWS, COLUMNS, start, col, value), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, ROWS, FACTORS, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, COLUMNS, FACTORS, NULL), KILN_OK);
+    for (int run = 0; run < 3; run++) {
+        kiln_report report = {.size = sizeof report};
+        kiln_als_options options = {.size = sizeof options,
+                                    .l2 = run == 0 ? 1 : 0.01,
+                                    .implicit = run == 0,
+                                    .alpha = 1e4,
+                                    .solver = run == 2 ? KILN_FACTOR_CCD : KILN_FACTOR_CG,
+                                    .steps = 1,
+                                    .max_iterations = 20000};
+        assert_int_equal(kiln_als(A, B, R, &options, &report), KILN_OK);
+        assert_true(report.converged);
+        options.solver = KILN_FACTOR_CHOLESKY;
+        options.warm_start = 1;
+        options.max_iterations = 1;
+        assert_int_equal(kiln_als(A, B, R, &options, &report), KILN_OK);
+        if (report.residual > 1e-3) fail_msg("run %d: an exact sweep gains %g", run, report.residual);
+        kiln_report_free(&report);
+    }
+    kiln_matrix_free(R);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+}
+
 /* Rows have fewer entries than factors and weights of 1e7: most pivots of their matrices are rounding, whose
  * columns must not grow from one to the next. */
 static void sure_of_few(void **state) {
@@ -711,6 +755,7 @@ int main(void) {
         cmocka_unit_test(objective_as_defined_and_never_rising),
         cmocka_unit_test(badly_scaled),
         cmocka_unit_test(sure_of_few),
+        cmocka_unit_test(few_steps_end_no_run),
         cmocka_unit_test(any_unit),
         cmocka_unit_test(units_that_leave_the_type),
         cmocka_unit_test(on_opencl),

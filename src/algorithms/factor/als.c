@@ -13,6 +13,7 @@
 #include "algorithms/factor/entries.h"
 
 enum { MOST = 1024 }; /* factors, as of kiln_factor_solve */
+enum { CONFIRM = 8 }; /* times the steps of a sweep that says whether there is more to gain */
 #define COUNTED 0.1   /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
@@ -28,6 +29,8 @@ struct als {
     struct ki_spread spread; /* of R's entries; an implicit model's wanted values are 0 and 1 */
     double mean, objective, test_rmse;
     bool any_solver; /* none was asked for */
+    bool confirms;   /* this sweep does */
+    int sure;        /* the solver that it does so by */
     bool fresh;      /* B is what was drawn: without a penalty nothing else takes that out of a solution */
 };
 
@@ -116,7 +119,8 @@ static kiln_status find_room(struct als *s) {
     const double size = o->implicit ? fmax(o->alpha * s->spread.size, 1) : s->spread.size;
     if (!ki_room_has(o->implicit ? of_confidences : of_factors, s->R, size))
         return ki_room_fail("kiln_als", o->implicit ? "confidences" : "products of factors", s->R);
-    if (o->solver != KILN_FACTOR_CG || ki_room_has(of_cg, s->R, size)) return KILN_OK;
+    s->sure = ki_room_has(of_cg, s->R, size) ? KILN_FACTOR_CG : KILN_FACTOR_CHOLESKY;
+    if (o->solver != KILN_FACTOR_CG || s->sure == KILN_FACTOR_CG) return KILN_OK;
     o->solver = KILN_FACTOR_CHOLESKY;
     if (s->any_solver) return KILN_OK;
     ki_room_fail("kiln_als", "the products of conjugate gradients", s->R);
@@ -180,6 +184,7 @@ done:
 static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_matrix *R,
                            const kiln_matrix *other) {
     const kiln_als_options *o = &s->options;
+    const int64_t more = s->confirms ? CONFIRM : 1;
     *rows = (kiln_factor_rows){.size = sizeof(kiln_factor_rows),
                                .R = R,
                                .B = other,
@@ -190,8 +195,10 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
                                .proportional = o->confidence == KILN_CONFIDENCE_PROPORTIONAL,
                                .biases = o->biases,
                                .counted = o->counted,
-                               .solver = o->solver == KILN_FACTOR_CG ? KILN_FACTOR_CG : KILN_FACTOR_CHOLESKY,
-                               .steps = o->steps};
+                               .solver = s->confirms                   ? s->sure
+                                         : o->solver == KILN_FACTOR_CG ? KILN_FACTOR_CG
+                                                                       : KILN_FACTOR_CHOLESKY,
+                               .steps = more * o->steps};
     if (!s->gram || s->gram_of == other) return KILN_OK;
     s->gram_of = other;
     return kiln_gram(s->gram, NULL, other, NULL, NULL);
@@ -231,24 +238,44 @@ done:
     return status;
 }
 
-static kiln_status als_sweep(struct als *s) {
+/* All of A given B, then all of B given A. */
+static kiln_status solve_sides(struct als *s) {
     kiln_status status;
     kiln_factor_rows rows;
+    TRY(problem(&rows, s, s->R, s->B));
+    TRY(kiln_factor_solve(s->A, &rows));
+    TRY(problem(&rows, s, s->transposed, s->A));
+    if (s->fresh && rows.l2 == 0 && rows.solver == KILN_FACTOR_CHOLESKY) TRY(kiln_fill(s->B, 0));
+    s->fresh = false;
+    TRY(kiln_factor_solve(s->B, &rows));
+done:
+    return status;
+}
+
+static kiln_status als_sweep(struct als *s) {
+    kiln_status status;
     bool changed;
-    if (s->ccd.E) {
-        TRY(ki_ccd_sweep(&s->ccd, s->A, s->B));
-    } else {
-        TRY(problem(&rows, s, s->R, s->B));
-        TRY(kiln_factor_solve(s->A, &rows));
-        TRY(problem(&rows, s, s->transposed, s->A));
-        if (s->fresh && rows.l2 == 0 && rows.solver == KILN_FACTOR_CHOLESKY) TRY(kiln_fill(s->B, 0));
-        s->fresh = false;
-        TRY(kiln_factor_solve(s->B, &rows));
-    }
+    TRY(s->ccd.E ? ki_ccd_sweep(&s->ccd, s->A, s->B) : solve_sides(s));
     TRY(ki_balance_run(&changed, &s->balance, s->A, s->B, kiln_matrix_cols(s->A) - (s->options.biases != 0)));
     if (changed) s->gram_of = NULL;
     TRY(als_measure(s));
 done:
+    return status;
+}
+
+/* A sweep with CONFIRM times the steps, and by CG in place of CCD++. */
+static kiln_status als_confirm(struct als *s) {
+    const struct ki_ccd ccd = s->ccd;
+    kiln_status status = KILN_OK;
+    if (ccd.E) TRY(ki_ccd_update(&s->ccd, 1, s->A, s->B));
+    s->confirms = true;
+    s->ccd.E = NULL;
+    TRY(als_sweep(s));
+    s->ccd = ccd;
+    if (ccd.E) TRY(ki_ccd_update(&s->ccd, -1, s->A, s->B));
+done:
+    s->confirms = false;
+    s->ccd = ccd;
     return status;
 }
 
@@ -274,6 +301,11 @@ static kiln_status als_iterate(struct als *s) {
         const double before = s->objective;
         TRY(als_sweep(s));
         run->report.passes += OF_SWEEP;
+        /* Few steps gain little where the problem is badly scaled, too, however much there is to gain. */
+        if (s->options.solver != KILN_FACTOR_CHOLESKY && !(before - s->objective > run->tolerance * before)) {
+            TRY(als_confirm(s));
+            run->report.passes += OF_SWEEP;
+        }
         TRY(ki_run_step(run,
                         &(kiln_trace_row){.objective = s->objective,
                                           .residual = fmax(before - s->objective, 0) / fmax(before, DBL_MIN),

@@ -80,6 +80,19 @@ done:
     return status;
 }
 
+kiln_status ki_ccd_update(struct ki_ccd *ccd, double sign, const kiln_matrix *A, const kiln_matrix *B) {
+    const int64_t n = kiln_matrix_cols(A), factors = n - (ccd->biases != 0);
+    kiln_status status = KILN_OK;
+    for (int64_t k = 0; k < n; k++) {
+        TRY(take(ccd, ccd->u, A, k));
+        TRY(take(ccd, ccd->v, B, k));
+        TRY(update(ccd, sign, ccd->u, k < factors ? ccd->v : ccd->column_ones));
+        if (k == factors) TRY(update(ccd, sign, ccd->row_ones, ccd->v));
+    }
+done:
+    return status;
+}
+
 kiln_status ki_ccd_sweep(struct ki_ccd *ccd, kiln_matrix *A, kiln_matrix *B) {
     kiln_status status = KILN_OK;
     if (ccd->biases) TRY(biases(ccd, A, B));
@@ -93,7 +106,7 @@ done:
 kiln_status ki_ccd_begin(struct ki_ccd *ccd, struct ki_arena *arena, const kiln_matrix *R,
                          const kiln_matrix *transposed, double mean, const kiln_matrix *A,
                          const kiln_matrix *B) {
-    const int64_t n = kiln_matrix_cols(A), factors = n - (ccd->biases != 0);
+    const int64_t n = kiln_matrix_cols(A);
     kiln_status status;
     ccd->u = ki_arena_rows(arena, A, 1);
     ccd->v = ki_arena_rows(arena, B, 1);
@@ -104,12 +117,7 @@ kiln_status ki_ccd_begin(struct ki_ccd *ccd, struct ki_arena *arena, const kiln_
     TRY(arena->status);
     TRY(ki_arena_take(arena, &ccd->E, ki_entries_centred(&ccd->E, R, mean, NULL, NULL)));
     TRY(ki_arena_take(arena, &ccd->T, ki_entries_centred(&ccd->T, transposed, mean, NULL, NULL)));
-    for (int64_t k = 0; k < n; k++) {
-        TRY(take(ccd, ccd->u, A, k));
-        TRY(take(ccd, ccd->v, B, k));
-        TRY(update(ccd, -1, ccd->u, k < factors ? ccd->v : ccd->column_ones));
-        if (k == factors) TRY(update(ccd, -1, ccd->row_ones, ccd->v));
-    }
+    TRY(ki_ccd_update(ccd, -1, A, B));
 done:
     return status;
 }

@@ -20,5 +20,7 @@ kiln_status ki_ccd_begin(struct ki_ccd *ccd, struct ki_arena *arena, const kiln_
                          const kiln_matrix *transposed, double mean, const kiln_matrix *A,
                          const kiln_matrix *B);
 kiln_status ki_ccd_sweep(struct ki_ccd *ccd, kiln_matrix *A, kiln_matrix *B);
+/* The residuals + sign A B^T, biases among them. */
+kiln_status ki_ccd_update(struct ki_ccd *ccd, double sign, const kiln_matrix *A, const kiln_matrix *B);
 
 #endif
