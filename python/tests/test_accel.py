@@ -1,6 +1,7 @@
 """scikit-learn's classes and networkx's rankings on Kiln: the same numbers, the same classes, and a table
 that says what ran where."""
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -165,6 +166,11 @@ def test_every_class_of_both_has_a_rule():
     with pytest.raises(_accel_rules.NotHere, match="^its starts are random$"):  # ALS has its objective
         als.ours(None)
     assert len(taken) >= 27 and not any(name.startswith(never) for name in taken)
+    # docs/python.md names each of them, and what trains them
+    page = (ROOT / "docs" / "python.md").read_text().partition("| what Kiln takes |")[2].partition("\n\n")[0]
+    told = {name for line in page.splitlines() for name in re.findall(r"`([\w.]+)`", line.split("|")[1])}
+    short = {re.sub(r"^statsmodels\.|\.fit(_transform)?$|, .*", "", name) for name in taken}
+    assert short <= told and len(told) >= 40
 
 
 @pytest.mark.filterwarnings("ignore")
