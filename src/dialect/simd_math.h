@@ -25,14 +25,20 @@ ALWAYS_INLINE FN(vreal) FN(load_some)(const real *from, int64_t count) {
 #undef MANTISSA_BITS
 #undef EXPONENT_BIAS
 #undef WHOLE
+#undef LOG2_HIGH
+#undef LOG2_LOW
 #if real_bytes == 8
 #define MANTISSA_BITS 52
 #define EXPONENT_BIAS 1023
-#define WHOLE 0x1.8p52 /* added to a number, leaves it rounded to a whole one in the lowest bits */
+#define WHOLE 0x1.8p52            /* added to a number, leaves it rounded to a whole one in the lowest bits */
+#define LOG2_HIGH 0x1.62e42feep-1 /* log(2) = high + low; the product of high and a whole number is exact */
+#define LOG2_LOW 0x1.a39ef35793c76p-33
 #else
 #define MANTISSA_BITS 23
 #define EXPONENT_BIAS 127
 #define WHOLE 0x1.8p23f
+#define LOG2_HIGH 0x1.62e4p-1f
+#define LOG2_LOW 0x1.7f7d1cp-20f
 #endif
 ALWAYS_INLINE FN(vreal) FN(power_of_2)(FN(vmask) n) {
     return (FN(vreal))((n + EXPONENT_BIAS) << MANTISSA_BITS);
@@ -42,21 +48,20 @@ ALWAYS_INLINE FN(vreal) FN(power_of_2)(FN(vmask) n) {
  * infinity, 0 or what is between 0 and the normal ones. */
 ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
 #if real_bytes == 8
-    /* log(2) = high + low; the product of high and a whole number is exact. */
-    const real least = -746, most = 710, high = 0x1.62e42feep-1, low = 0x1.a39ef35793c76p-33;
+    const real least = -746, most = 710;
     enum { TERMS = 13 };
     static const real term[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
                                 1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
                                 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 #else
-    const real least = -104, most = 89, high = 0x1.62e4p-1f, low = 0x1.7f7d1cp-20f;
+    const real least = -104, most = 89;
     enum { TERMS = 7 };
     static const real term[] = {1.0f / 2, 1.0f / 6, 1.0f / 24, 1.0f / 120, 1.0f / 720, 1.0f / 5040};
 #endif
     x = FN(select)(x < least, FN(all)(least), x); /* NaN is neither less nor more, and stays */
     x = FN(select)(x > most, FN(all)(most), x);
     const FN(vreal) shifted = x * (real)1.4426950408889634 + (real)WHOLE, n = shifted - (real)WHOLE;
-    const FN(vreal) r = (x - n * high) - n * low;
+    const FN(vreal) r = (x - n * (real)LOG2_HIGH) - n * (real)LOG2_LOW;
     FN(vreal) sum = FN(all)(term[TERMS - 2]);
     for (int i = TERMS - 3; i >= 0; i--) sum = sum * r + term[i];
     sum = (sum * r) * r + r;
@@ -64,29 +69,35 @@ ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
     return ((sum + (real)1) * FN(power_of_2)(half)) * FN(power_of_2)(whole - half);
 }
 
-/* log(1 + x) for x in [0, 1]: of u = x, or u = (x - 1) / 2 and log(2) apart, so that s = u / (2 + u) is at
- * most 0.172; log(1 + u) = 2 atanh(s) = u - s (u - sum), the sum over s^2k 2/(2k+1). */
-ALWAYS_INLINE FN(vreal) FN(vlog1p)(FN(vreal) x) {
+/* log(1 + u) for |u| below 0.4143: s = u / (2 + u) is at most 0.172, and log(1 + u) = 2 atanh(s)
+ * = u - s (u - sum), the sum over s^2k 2/(2k+1). */
+ALWAYS_INLINE FN(vreal) FN(vlog_near)(FN(vreal) u) {
 #if real_bytes == 8
     enum { TERMS = 10 };
 #else
     enum { TERMS = 5 };
 #endif
-    const FN(vmask) large = x > (real)0.41421356237309505;
-    const FN(vreal) u = FN(select)(large, (x - (real)1) * (real)0.5, x);
     const FN(vreal) s = u / (u + (real)2), z = s * s;
     FN(vreal) sum = FN(all)((real)2 / (2 * TERMS + 1));
     for (int k = TERMS - 1; k >= 1; k--) sum = sum * z + (real)2 / (2 * k + 1);
-    const FN(vreal) log = u - s * (u - sum * z);
+    return u - s * (u - sum * z);
+}
+
+/* log(1 + x) for x in [0, 1]: of x, or of (x - 1) / 2 and log(2) apart. */
+ALWAYS_INLINE FN(vreal) FN(vlog1p)(FN(vreal) x) {
+    const FN(vmask) large = x > (real)0.41421356237309505;
+    const FN(vreal) log = FN(vlog_near)(FN(select)(large, (x - (real)1) * (real)0.5, x));
     return log + FN(select)(large, FN(all)((real)0.6931471805599453094), (FN(vreal)){0});
 }
 
-/* log(x) of normal numbers x > 0: 2^n (1 + f), 0 <= f < 1. */
+/* log(x) of normal numbers x > 0: 2^n (1 + u), with n = 0 about 1, where nothing cancels. */
 ALWAYS_INLINE FN(vreal) FN(vlog)(FN(vreal) x) {
     const FN(vmask) bits = (FN(vmask))x, n = (bits >> MANTISSA_BITS) - EXPONENT_BIAS;
     const FN(vreal) f = (FN(vreal))(bits - (n << MANTISSA_BITS)) - (real)1;
-    const FN(vreal) whole = (FN(vreal))((FN(vmask))FN(all)((real)WHOLE) + n) - (real)WHOLE;
-    return whole * (real)0.6931471805599453094 + FN(vlog1p)(f);
+    const FN(vmask) large = f > (real)0.41421356237309505; /* -1 where it is */
+    const FN(vreal) whole = (FN(vreal))((FN(vmask))FN(all)((real)WHOLE) + n - large) - (real)WHOLE;
+    const FN(vreal) log = FN(vlog_near)(FN(select)(large, (f - (real)1) * (real)0.5, f));
+    return whole * (real)LOG2_HIGH + (log + whole * (real)LOG2_LOW);
 }
 
 /* digamma(x), x > 0: scalar_math.h's, in the vector's own precision; f32 needs fewer terms. */

@@ -37,6 +37,12 @@ static double log1p_f64(double x) {
 static double log1p_f32(double x) {
     return vlog1p_f32(all_f32((float)x))[2];
 }
+static double log_f64(double x) {
+    return vlog_f64(all_f64(x))[1];
+}
+static double log_f32(double x) {
+    return vlog_f32(all_f32((float)x))[0];
+}
 
 /* |got - want| in units of the last place of want; below the normal numbers that unit stays the same. */
 static double units(double got, long double want, int digits, int least) {
@@ -48,7 +54,7 @@ static double units(double got, long double want, int digits, int least) {
 
 static void accurate(void **state) {
     (void)state;
-    double worst[4] = {0};
+    double worst[8] = {0};
     for (int i = 0; i <= 400000; i++) {
         const double at = i / 400000.0;
         const double x = -745 + 1454.7 * at, small = -103 + 191 * at;
@@ -57,8 +63,15 @@ static void accurate(void **state) {
         worst[1] = fmax(worst[1], units(exp_f32(x32), expl(x32), 24, -125));
         worst[2] = fmax(worst[2], units(log1p_f64(at * at), log1pl(at * at), 53, -1021));
         worst[3] = fmax(worst[3], units(log1p_f32(e32), log1pl(e32), 24, -125));
+        /* over all normal numbers, and about 1, where the logarithm has no size */
+        const double wide = ldexp(1 + at, (int)(2044 * at) - 1022), about = 1 + (at - 0.5) * at * at;
+        const float wide32 = ldexpf((float)(1 + at), (int)(252 * at) - 126), about32 = (float)about;
+        worst[4] = fmax(worst[4], units(log_f64(wide), logl(wide), 53, -1021));
+        worst[5] = fmax(worst[5], units(log_f32(wide32), logl(wide32), 24, -125));
+        worst[6] = fmax(worst[6], units(log_f64(about), logl(about), 53, -1021));
+        worst[7] = fmax(worst[7], units(log_f32(about32), logl(about32), 24, -125));
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         if (!(worst[i] <= 2)) fail_msg("function %d is off by %.3f units in the last place", i, worst[i]);
 }
 
@@ -66,6 +79,7 @@ static void ends(void **state) {
     (void)state;
     const double nan = (double)NAN, infinite = (double)INFINITY;
     assert_true(exp_f64(0) == 1 && exp_f32(0) == 1 && log1p_f64(0) == 0 && log1p_f32(0) == 0);
+    assert_true(log_f64(1) == 0 && log_f32(1) == 0);
     assert_true(exp_f64(-infinite) == 0 && exp_f32(-infinite) == 0 && exp_f64(-1e300) == 0);
     assert_true(exp_f64(infinite) == infinite && exp_f32(infinite) == infinite &&
                 exp_f64(709.79) == infinite);

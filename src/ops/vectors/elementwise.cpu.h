@@ -1,4 +1,6 @@
 /* CPU bodies of the element-wise operations: times, map, fill_random; pass/combine.cpu.h has the others. */
+#include "core/size.h"
+#include "dialect/simd_math.h"
 #include "pass/cpu/elements.h"
 
 static void FN(times_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
@@ -24,11 +26,33 @@ ALWAYS_INLINE void FN(map_each)(const struct FN(elements) * e, real *out, int64_
     for (int64_t i = first; i < end; i++) out[i] = FN(map_value)(VALUES(e->X)[i], kind);
 }
 
+static void FN(exp_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; i += LANES) {
+        const FN(vreal) y = FN(vexp)(FN(load_some)(VALUES(e->X) + i, end - i));
+        memcpy(out + i, &y, (size_t)ki_min(LANES, end - i) * sizeof *out);
+    }
+}
+
+/* Numbers that have no logarithm, or are below the normal ones, go one by one. */
+static void FN(log_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; i += LANES) {
+        const int64_t count = ki_min(LANES, end - i);
+        const FN(vreal) x = FN(load_some)(VALUES(e->X) + i, count);
+        const FN(vmask) normal = (x >= (real)LEAST_NORMAL) & (x < (real)INFINITY);
+        FN(vreal) y = FN(vlog)(x);
+        for (int64_t l = 0; l < count; l++)
+            if (!normal[l]) y[l] = FN(map_value)(x[l], KILN_MAP_LOG);
+        memcpy(out + i, &y, (size_t)count * sizeof *out);
+    }
+}
+
 static void FN(map_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
     switch (e->kind) {
     case KILN_MAP_ABS: FN(map_each)(e, out, first, end, KILN_MAP_ABS); return;
     case KILN_MAP_SQUARE: FN(map_each)(e, out, first, end, KILN_MAP_SQUARE); return;
     case KILN_MAP_SQRT: FN(map_each)(e, out, first, end, KILN_MAP_SQRT); return;
+    case KILN_MAP_EXP: FN(exp_range)(e, out, first, end); return;
+    case KILN_MAP_LOG: FN(log_range)(e, out, first, end); return;
     default: FN(map_each)(e, out, first, end, e->kind);
     }
 }
