@@ -55,9 +55,9 @@ def reach(scaled: Scaled, train: Problem, test: Problem, loss, y: np.ndarray) ->
     `train`."""
     w, b = scaled.coefficients()
     eta = eta_at(train, w, b)
-    value, _, curve = loss(y, eta)
+    value, slope, curve = loss(y, eta)
     s = train.s
-    value, curve = np.where(s > 0, value, 0), np.where(s > 0, curve, 0)
+    value, slope, curve = (np.where(s > 0, of, 0) for of in (value, slope, curve))
     H = scaled.Z.T @ (scaled.Z * (s * curve)[s > 0][:, None]) + np.diag(scaled.pen[:, 0])
     Z = (test.kept - scaled.center[:, 0])[:, scaled.live] / scaled.size[:, 0]
     Z = np.c_[Z, np.ones(test.n)] if test.intercept else Z
@@ -71,7 +71,10 @@ def reach(scaled: Scaled, train: Problem, test: Problem, loss, y: np.ndarray) ->
     d = np.where(d > 0, d, 1)
     across = np.linalg.pinv((H / d[:, None] / d).astype(float), hermitian=True)
     lever = np.einsum("ij,jk,ik->i", Z / d, across, Z / d)
-    return np.sqrt(2 * fall * np.maximum(lever, 0)) + 8 * eps * (np.abs(b) + np.abs(test.kept) @ np.abs(w))
+    lost = 8 * eps * (s * np.abs(slope))[s > 0] @ np.abs(scaled.Z)  # of the gradient, whose terms may cancel
+    moved = np.abs(Z / d) @ np.abs(across) @ (lost / d)
+    rounding = moved + 8 * eps * (np.abs(b) + np.abs(test.kept) @ np.abs(w))
+    return np.sqrt(2 * fall * np.maximum(lever, 0)) + rounding
 
 
 def row_losses(metric: str, y: np.ndarray, eta: np.ndarray, least: float):
