@@ -179,7 +179,7 @@ NAMES = {"max_iter": "max_iterations", "tol": "tolerance", "doc_topic_prior": "a
          "n_components": "components"}
 # scikit-learn's words for the same thing, and what an estimator's name says already
 ELSEWHERE = {("LinearSVC", "C"), ("LinearSVR", "C"), ("MDS", "init"), ("MiniBatchKMeans", "max_iter"),
-             ("NMF", "prior"), ("GeneralizedLinearRegressor", "link"),
+             ("MiniBatchKMeans", "tol"), ("NMF", "prior"), ("GeneralizedLinearRegressor", "link"),
              ("GeneralizedLinearRegressorCV", "link"), ("PCA", "tol"), ("TruncatedSVD", "tol")}
 
 

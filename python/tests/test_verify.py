@@ -244,6 +244,24 @@ def test_every_change_is_seen(kind, files, tool, tmp_path):
     assert not unexpected
 
 
+def test_als_is_judged_by_an_exact_sweep(files, tool, tmp_path):
+    """One step of CG gains little where confidences are large: that is no proof of having converged."""
+    data, path = files / "ratings.tsv", tmp_path / "m.kiln"
+    subprocess.run([tool, "als", data, "--implicit", "--alpha", "1e4", "--l2", "1", "--factors", "4",
+                    "--steps", "1", "--tolerance", "0", "--max-iterations", "200", "-o", path, "--device",
+                    "cpu", "-q"], check=True, capture_output=True)
+    whole = open_model(path)
+    texts = _texts(whole)
+    options, report = json.loads(texts["options"]), json.loads(texts["report"])
+    claims = {**texts, "options": json.dumps({**options, "tolerance": 1e-4}),
+              "report": json.dumps({**report, "converged": True, "residual": 1e-4})}
+    assert write(path, claims, _tensors(whole))
+    found = subprocess.run([tool, "verify", path, data, "-q", "--json"], capture_output=True, text=True)
+    assert found.returncode == 4, found.stdout
+    residual, = (claim for claim in json.loads(found.stdout)["claims"] if claim["name"] == "residual")
+    assert not residual["holds"] and residual["found"] > 1e-3
+
+
 def test_the_best_constant_may_be_far_from_the_first(tool, tmp_path):
     """An inverse Gaussian's curve is flat far out: sum y e^(-2 o) / sum e^(-o) is e to the best constant."""
     rng = np.random.default_rng(5)
