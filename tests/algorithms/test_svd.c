@@ -208,6 +208,17 @@ static void spectra_are_found(void **state) {
                                       sparse);
 }
 
+/* More equal values than a block has vectors, before others that are wanted, too. */
+static void no_equal_value_is_missed(void **state) {
+    (void)state;
+    const struct spectrum of[] = {{"thirty alike", 100, 36, 2, 0.9, 0, 30},
+                                  {"all but two alike", 100, 100, 2, 0.9, 0, 98}};
+    for (int i = 0; i < 2; i++)
+        for (int type = KILN_F32; type <= KILN_F64; type++)
+            for (int sparse = 0; sparse < 2; sparse++)
+                spectrum_is_found(&of[i], 120, 100, (kiln_type)type, 1, sparse);
+}
+
 static void any_scale_will_do(void **state) {
     (void)state;
     static const double units[] = {1e20, 1e-155, 1e200, 1e-30};
@@ -678,6 +689,7 @@ static void a_limit_leaves_a_result(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(spectra_are_found),
+                                       cmocka_unit_test(no_equal_value_is_missed),
                                        cmocka_unit_test(any_scale_will_do),
                                        cmocka_unit_test(variances_have_a_range),
                                        cmocka_unit_test(small_ones_are_whole),

@@ -47,6 +47,20 @@ done:
 
 /* -------------------------------------------------------------------------------------- the run */
 
+/* A search with b vectors at once may know but b of more equal values. Returns where the first run of b equal
+ * ones or more ends before other values, so that some may be missing there; 0: nowhere. */
+static int64_t crowd_of(const struct ki_svd *s) {
+    const double residual = s->run.report.residual,
+                 near = (64 * ki_epsilon(kiln_matrix_type(s->X)) + residual * residual) * s->s[0];
+    int64_t length = 1;
+    for (int64_t c = s->locked + 1; c < s->k; c++) {
+        const bool equal = s->s[c - 1] - s->s[c] <= near && s->s[c] > s->run.tolerance * s->s[0];
+        if (!equal && length >= s->b && !ki_svd_is_whole(s)) return c;
+        length = equal ? length + 1 : 1;
+    }
+    return 0;
+}
+
 /* A result that the search cannot make better within what it has is judged; where that is not enough, or
  * small values are lost in the rounding of large ones, what is good is locked and the rest searched for
  * beside it. */
@@ -57,7 +71,11 @@ static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
     const int64_t certain = ki_svd_agreed(s, look->certain);
     int64_t good = 0;
     const bool fine = report->residual <= tolerance;
-    if (fine && (look->vanished || certain >= s->k - s->locked)) goto done;
+    if (fine && (look->vanished || certain >= s->k - s->locked)) {
+        const int64_t crowd = crowd_of(s);
+        if (crowd > 0) TRY(ki_svd_lock(s, crowd));
+        goto done;
+    }
     while (good < s->locked + certain && s->residual[good] <= tolerance) good++;
     if (good <= s->locked && (fine || !(report->residual < s->before / 2))) {
         if (!fine) report->stopped_by = KILN_STOP_STALLED;

@@ -29,11 +29,13 @@ static bool gram_has_room(const struct ki_svd *s) {
 }
 
 /* Columns of a block, of the basis at most, and of a panel. On a GPU a pass with 32 columns is little dearer
- * than one with 16. */
+ * than one with 16; on a CPU the time of a pass over a sparse X goes by the columns, of which narrow blocks
+ * need fewer. */
 static void find_sizes(struct ki_svd *s) {
     enum { BLOCKS = 32, WIDE = 32 };
     const int64_t panel = s->on_cpu ? 64 : 128;
-    const int64_t least = s->k < 8 ? 8 : 16, wanted = 2 * s->k + 6 * least;
+    const bool gathers = s->on_cpu && kiln_matrix_format(s->X) == KILN_CSR;
+    const int64_t least = s->k < 8 || gathers ? 8 : 16, wanted = 2 * s->k + 6 * least;
     s->b = ki_max(least, (wanted / BLOCKS + 7) / 8 * 8);
     if (!s->on_cpu && !(may_take_gram(s) && gram_is_cheaper(s))) s->b = ki_max(s->b, WIDE);
     s->b = ki_min(s->b, s->near);
