@@ -187,9 +187,9 @@ class MiniBatchKMeans(KMeans):
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         X = self._checked(X)
         rows, batch, patience = X.shape[0], min(self.batch_size, X.shape[0]), self.max_no_improvement
-        if patience is not None and patience < 1:
-            raise ValueError(f"The 'max_no_improvement' parameter of {type(self).__name__} must be at least "
-                             f"1, or None. Got {patience!r} instead.")
+        if patience is not None and not (isinstance(patience, (int, np.integer)) and patience >= 1):
+            raise ValueError(f"The 'max_no_improvement' parameter of {type(self).__name__} must be an int "
+                             f"from 1 on, or None. Got {patience!r} instead.")
         self._cluster(X, sample_weight, self._restarts(), batch=batch, patience=patience or 0,
                       max_iterations=max(1, self.max_iter * rows // batch))
         self.n_steps_ = self.n_iter_

@@ -225,8 +225,9 @@ def test_batches_end_by_scikit_learns_rule(recwarn):
         assert len(inertia) - 1 - np.argmin(inertia) == patience
         assert ours.report_.stopped_by == "stalled" and "patience" in ours.report_.warnings
     assert not recwarn.list
-    with pytest.raises(ValueError, match="'max_no_improvement' parameter of .* must be at least 1"):
-        kiln.MiniBatchKMeans(4, max_no_improvement=0, device="cpu").fit(X)
+    for patience in (0, 2.5, "ten"):
+        with pytest.raises(ValueError, match="'max_no_improvement' parameter of .* must be an int from 1 on"):
+            kiln.MiniBatchKMeans(4, max_no_improvement=patience, device="cpu").fit(X)
 
 
 def test_scaling_in_scikit_learns_words():
