@@ -17,9 +17,12 @@ bool ki_lies_in_file(const kiln_matrix *X) {
     return X->file != NULL;
 }
 
+/* They share rows and columns. */
 bool ki_pair_too_large(const kiln_matrix *X) {
-    return !X->here && !ki_on_cpu(X->device) && !ki_matrix_resident(X) &&
-           2 * ki_matrix_own_bytes(X) > ki_memory_room(X->device);
+    enum { SMALL = 8 }; /* and the factors that it is made of */
+    const int64_t room = ki_memory_room(X->device);
+    return !X->here && !ki_on_cpu(X->device) &&
+           ki_matrix_bytes(X) + X->nnz * ki_type_bytes(X->type) > room - room / SMALL;
 }
 
 bool ki_lies_apart(const kiln_matrix *X) {

@@ -46,8 +46,7 @@ void ki_matrix_not_shared(kiln_matrix *A);
 kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X);
 bool ki_in_processes(const kiln_matrix *X);
 bool ki_lies_in_file(const kiln_matrix *X);
-/* Returns whether a sparse X in host memory and another of its size have no room on its device, which is no
- * CPU. */
+/* Returns whether a sparse X and another of its size have no room on its device, which is no CPU. */
 bool ki_pair_too_large(const kiln_matrix *X);
 /* Returns whether X's rows lie in processes or in a file, and of such an X, which is sparse, the transposed
  * matrix, whose rows do, too. */

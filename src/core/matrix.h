@@ -41,12 +41,13 @@ struct kiln_matrix {
     double same;            /* KILN_ELEMENT_SAME: what all entries are, in place of values */
     kiln_matrix *here;      /* of rows that processes have, this one's (src/processes); NULL: X is whole */
     bool pinned;            /* the device reads the host copy at full speed */
-    bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
-    bool lent_out; /* others have its address (core/lend.c): it stays where it is */
-    bool view;     /* rows of another matrix, which owns the buffers and is held */
-    bool given;    /* its values came from outside: on a group, passes over it are split (pass/group.c) */
-    int held;      /* by operations under way; a hidden matrix by those on the device that share it */
-    int leaving;   /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
+    bool streams;   /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
+    int driven_out; /* how often others took its place on the device */
+    bool lent_out;  /* others have its address (core/lend.c): it stays where it is */
+    bool view;      /* rows of another matrix, which owns the buffers and is held */
+    bool given;     /* its values came from outside: on a group, passes over it are split (pass/group.c) */
+    int held;       /* by operations under way; a hidden matrix by those on the device that share it */
+    int leaving;    /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
     struct ki_lender
         *lender; /* of the arrays in lent_host and lent_buffers, a bit a part; NULL: all is its own */
     unsigned lent_host, lent_buffers;

@@ -374,7 +374,9 @@ kiln_status ki_matrix_to_stream(kiln_matrix *A) {
 
 static kiln_status evict(kiln_matrix *A) {
     kiln_status status = ki_matrix_to_host(A);
-    if (status == KILN_OK) A->device->statistics.evictions++;
+    if (status != KILN_OK) return status;
+    if (A->driven_out < INT32_MAX) A->driven_out++;
+    A->device->statistics.evictions++;
     return status;
 }
 

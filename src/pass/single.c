@@ -37,12 +37,22 @@ static bool run_with_codes(kiln_status *status, const struct ki_single *single, 
     return *status != KILN_ERR_DEVICE_NOMEM || ki_works_in_place(single);
 }
 
+/* Matrices that drive each other out in turn, as ratings and their transpose, would all come back for every
+ * pass. One that has been driven out for the second time goes by in panels, of which as many stay as there is
+ * room for, and the others stay; beside one of more than half of the budget no room is worth that.
+ * Deterministic: an X that fits is not cut, whatever else is on the device. */
+static bool comes_and_goes(const kiln_matrix *X) {
+    const kiln_device *device = X->device;
+    return X->driven_out > 1 && !device->options.deterministic && !ki_matrix_resident(X) &&
+           2 * ki_matrix_bytes(X) <= device->budget;
+}
+
 /* An operation allocates before it writes, so that one that found too little memory can be begun again; not
  * so where the driver failed it later, which would tell if an operand, already overwritten, were read
  * again. */
 static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix *X) {
     const struct ki_operand held = {X, false};
-    if (X->streams) return ki_stream(single);
+    if (X->streams || comes_and_goes(X)) return ki_stream(single);
     kiln_status status;
     if (X->codes && single->codes && run_with_codes(&status, single, X)) return status;
     status = (single->narrow ? ki_operands_hold_kept : ki_operands_hold)(X->device, &held, 1);

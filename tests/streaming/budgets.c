@@ -418,6 +418,54 @@ static void most_stays(void **state) {
     free(o.results);
 }
 
+/* Factors of ratings with budgets of 1 to 3 times their size, which they fit into, but not beside their
+ * transpose and what a step takes: the results of a device with plenty. Where both fit but for the step, they
+ * do not drive each other out for every half of an iteration. */
+static void ratings_beside_their_transpose(void **state) {
+    (void)state;
+    enum { STEPS = 4, PLENTY = 4000, FIRST = 105, LAST = 205, PERCENT = 50, BOTH = 200 };
+    double want[2] = {0, 0};
+    for (int percent = PLENTY; percent; percent = percent == PLENTY ? FIRST
+                                                  : percent < LAST  ? percent + PERCENT
+                                                                    : 0)
+        for (int sfa = 0; sfa < 2; sfa++) {
+            struct world o = {.type = KILN_F64};
+            kiln_device *plain;
+            OK(kiln_device_open(&plain, "cpu", NULL));
+            o.device = plain;
+            kiln_matrix *R = sparse(&o);
+            const int64_t bytes = ki_matrix_bytes(R);
+            kiln_device_statistics s = {0};
+            kiln_report report = {.size = sizeof report};
+            OK(kiln_device_open(&o.device, device_name,
+                                &(kiln_device_options){.memory = bytes / 100 * percent}));
+            OK(kiln_matrix_copy(&o.X, o.device, KILN_F64, R));
+            OK(kiln_matrix_dense(&o.Y, o.device, KILN_F64, ROWS, K + 2 * sfa, NULL));
+            OK(kiln_matrix_dense(&o.B, o.device, KILN_F64, COLS, K + 2 * sfa, NULL));
+            if (sfa)
+                OK(kiln_sfa(o.Y, o.B, o.X,
+                            &(kiln_sfa_options){.l2 = 1, .max_iterations = STEPS, .tolerance = 1e-300},
+                            &report));
+            else
+                OK(kiln_als(o.Y, o.B, o.X,
+                            &(kiln_als_options){.l2 = 1, .max_iterations = STEPS, .tolerance = 1e-300},
+                            &report));
+            kiln_device_get_statistics(o.device, &s);
+            print_message("    %s, %d %%: %lld evictions, %lld of %lld bytes up\n", sfa ? "sfa" : "als",
+                          percent, (long long)s.evictions, (long long)s.bytes_up,
+                          (long long)(2 * STEPS * bytes));
+            assert_true(s.memory_peak <= bytes / 100 * percent);
+            if (percent == PLENTY) want[sfa] = report.objective;
+            if (!(fabs(report.objective - want[sfa]) <= 1e-8 * want[sfa]))
+                fail_msg("%d %%: %.17g, not %.17g", percent, report.objective, want[sfa]);
+            if (!sfa && percent >= BOTH) assert_true(s.bytes_up <= 2 * STEPS * bytes);
+            kiln_matrix *const all[] = {R, o.X, o.Y, o.B};
+            for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+            kiln_device_close(o.device);
+            kiln_device_close(plain);
+        }
+}
+
 /* A device that has 100 bytes less than the call asks for beside X, Y and Z: one of these leaves, and never
  * what the call works with. */
 enum { LONG = 20000, WIDE = 64, ALL = WIDE + 1 };
@@ -489,6 +537,7 @@ int main(int argc, char **argv) {
                                        cmocka_unit_test(most_stays),
                                        cmocka_unit_test(later_panels_take_more),
                                        cmocka_unit_test(room_for_little_beside_X),
+                                       cmocka_unit_test(ratings_beside_their_transpose),
                                        cmocka_unit_test(full)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,7 @@ static kiln_status run_single(const void *of) {
     return ki_run_single(&(struct ki_single){.rules = rows->loss ? &loss_table : &solve_table,
                                              .whole = rows,
                                              .sums = rows->loss != NULL,
+                                             .work = ki_factor_rows_work(rows),
                                              .run = run_there});
 }
 

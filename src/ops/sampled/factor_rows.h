@@ -22,5 +22,7 @@ struct ki_factor_rows {
 };
 
 kiln_status ki_factor_rows_gpu(const struct ki_factor_rows *rows); /* ops/sampled/factor_rows_gpu.c */
+/* Bytes that it takes beside its operands, at most. */
+int64_t ki_factor_rows_work(const struct ki_factor_rows *rows);
 
 #endif

@@ -33,19 +33,26 @@ static double rest_of(const kiln_factor_rows *given) {
     return given->R->type == KILN_F32 ? given->mean - (double)(float)given->mean : 0;
 }
 
+static int64_t square_bytes(const kiln_matrix *A) {
+    return A->cols * A->cols * ki_type_bytes(A->type);
+}
+
+static int64_t matrix_groups(const kiln_matrix *A) {
+    const int64_t most = ki_min(A->rows, (int64_t)A->device->properties.compute_units * GROUPS_A_UNIT);
+    return ki_max(1, ki_min(most, MATRICES_BYTES / square_bytes(A)));
+}
+
 static kiln_status cholesky(const struct ki_factor_rows *rows) {
     kiln_status status;
     const kiln_factor_rows *given = &rows->given;
     kiln_matrix *A = rows->A;
     kiln_device *device = A->device;
-    const int64_t element = ki_type_bytes(A->type), n = A->cols, square = n * n * element;
+    const int64_t element = ki_type_bytes(A->type), n = A->cols, groups = matrix_groups(A);
     const int64_t tile =
         n * element > LONG_LINE ? 1 : ki_max(4, ki_min(256, TILE_BYTES / (n * element)) / 4 * 4);
-    const int64_t most = ki_min(A->rows, (int64_t)device->properties.compute_units * GROUPS_A_UNIT);
-    const int64_t groups = ki_max(1, ki_min(most, MATRICES_BYTES / square));
     struct ki_buffer matrices = {0};
     const char *defines = KI_DEFINES("-DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)n, (int)tile, GROUP);
-    TRY(ki_device_scratch(device, &matrices, groups * square));
+    TRY(ki_device_scratch(device, &matrices, groups * square_bytes(A)));
     TRY(ki_kernel_run(device, "factor_cholesky", "factor_cholesky", A->type, defines, groups, GROUP,
                       KI_PACK(factor_cholesky, A, .A = A, .matrices = &matrices,
                               .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
@@ -59,7 +66,7 @@ done:
 
 /* --------------------------------------------------------------------------------- a model made plain */
 
-enum { PIECE_BYTES = 16 };
+enum { PIECE_BYTES = 16, LISTS = 16 }; /* LISTS: bytes a row of what finds long rows' pieces */
 
 /* Columns with zeros up to whole pieces: an odd number of them would be loaded one by one. */
 static int64_t pitch_of(const kiln_matrix *A) {
@@ -94,6 +101,11 @@ done:
     return status;
 }
 
+/* Entries are the values that the rows are to have. */
+static bool is_plain(const kiln_factor_rows *given) {
+    return given->gram || (given->mean == 0 && !given->biases);
+}
+
 static kiln_status make_plain(struct plain *p, const kiln_factor_rows *given, const kiln_matrix *A) {
     const kiln_matrix *R = given->R, *B = given->B;
     const bool odd = pitch_of(B) != B->cols;
@@ -103,7 +115,7 @@ static kiln_status make_plain(struct plain *p, const kiln_factor_rows *given, co
     if (R->nnz == 0) return KILN_OK;
     if (given->biases || odd) TRY(make_padded(&p->features, B, given->biases));
     if (odd) TRY(make_padded(&p->rows, A, false));
-    if (given->gram || (given->mean == 0 && !given->biases)) return KILN_OK;
+    if (is_plain(given)) return KILN_OK;
     TRY(ki_matrix_new(&p->values, R->device, R->type, R->nnz, 1));
     TRY(ki_launch_elements(p->values, R->nnz, "factor_step", "factor_entries", defines,
                            KI_PACK(factor_entries, R, .values = p->values, .R = R, .col = &R->col, .B = B,
@@ -225,6 +237,16 @@ static kiln_status loss(const struct ki_factor_rows *rows, const struct plain *p
     TRY(own_parts(rows->loss, rows));
 done:
     return status;
+}
+
+int64_t ki_factor_rows_work(const struct ki_factor_rows *rows) {
+    const kiln_factor_rows *given = &rows->given;
+    const kiln_matrix *A = rows->A;
+    if (rows->task == KI_FACTOR_SOLVE_CHOLESKY) return matrix_groups(A) * square_bytes(A);
+    const int64_t values = is_plain(given) ? 0 : given->R->nnz,
+                  vectors = rows->task == KI_FACTOR_LOSS ? 1 : 4,
+                  padded = (vectors * A->rows + given->B->rows) * pitch_of(A);
+    return ki_type_bytes(A->type) * (values + padded) + LISTS * (A->rows + 1);
 }
 
 kiln_status ki_factor_rows_gpu(const struct ki_factor_rows *rows) {
