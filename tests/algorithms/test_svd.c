@@ -212,8 +212,9 @@ static void spectra_are_found(void **state) {
 static void no_equal_value_is_missed(void **state) {
     (void)state;
     const struct spectrum of[] = {{"thirty alike", 100, 36, 2, 0.9, 0, 30},
+                                  {"thirty-three alike", 100, 40, 3, 0.7, 0, 33},
                                   {"all but two alike", 100, 100, 2, 0.9, 0, 98}};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         for (int type = KILN_F32; type <= KILN_F64; type++)
             for (int sparse = 0; sparse < 2; sparse++)
                 spectrum_is_found(&of[i], 120, 100, (kiln_type)type, 1, sparse);

@@ -73,7 +73,7 @@ static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
     const bool fine = report->residual <= tolerance;
     if (fine && (look->vanished || certain >= s->k - s->locked)) {
         const int64_t crowd = crowd_of(s);
-        if (crowd > 0) TRY(ki_svd_lock(s, crowd));
+        if (crowd > 0) TRY(ki_svd_lock(s, crowd, true));
         goto done;
     }
     while (good < s->locked + certain && s->residual[good] <= tolerance) good++;
@@ -82,7 +82,7 @@ static kiln_status settle(struct ki_svd *s, const struct ki_svd_outlook *look) {
         goto done;
     }
     s->before = report->residual;
-    TRY(ki_svd_lock(s, ki_max(good, s->locked)));
+    TRY(ki_svd_lock(s, ki_max(good, s->locked), false));
 done:
     return status;
 }

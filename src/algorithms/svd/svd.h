@@ -115,7 +115,9 @@ bool ki_svd_spread(struct ki_svd *s, int64_t kept);
 /* svd_search.c. */
 kiln_status ki_svd_begin(struct ki_svd *s);
 kiln_status ki_svd_step(struct ki_svd *s);
-kiln_status ki_svd_lock(struct ki_svd *s, int64_t count);
+/* The first `count` triples move to L, and the search begins again at the ones behind them; `anew`: at random
+ * vectors, as these say nothing of others that are missing. */
+kiln_status ki_svd_lock(struct ki_svd *s, int64_t count, bool anew);
 /* theta, and Q's rows the eigenvectors of H's `count` largest eigenvalues, or all that there are; of a run
  * that is cancelled meanwhile, V's columns as they are. */
 kiln_status ki_svd_ritz(struct ki_svd *s, int64_t count);

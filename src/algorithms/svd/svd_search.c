@@ -54,7 +54,7 @@ done:
     return status;
 }
 
-kiln_status ki_svd_lock(struct ki_svd *s, int64_t count) {
+kiln_status ki_svd_lock(struct ki_svd *s, int64_t count, bool anew) {
     kiln_status status;
     struct ki_arena arena = {0};
     const int64_t k = s->k, b = s->b;
@@ -66,7 +66,11 @@ kiln_status ki_svd_lock(struct ki_svd *s, int64_t count) {
     for (int64_t c = count; c < k && c < count + b; c++) after[c * b + c - count] = 1;
     TRY(ki_vector_set(first, chosen));
     TRY(ki_vector_set(next, after));
-    TRY(kiln_multiply(s->next, 1, KILN_PLAIN, s->near_v, next, 0, NULL));
+    if (anew)
+        TRY(kiln_fill_random(s->next, KILN_NORMAL, (uint64_t)s->options.seed,
+                             KI_STREAM_SVD + ((uint64_t)s->streams++ << 16)));
+    else
+        TRY(kiln_multiply(s->next, 1, KILN_PLAIN, s->near_v, next, 0, NULL));
     TRY(kiln_multiply(s->L, 1, KILN_PLAIN, s->near_v, first, 0, NULL));
     s->locked = count;
     s->exact = true;
