@@ -19,6 +19,8 @@ enum {
     MANY = 1024  /* rows from which on the caller is heard */
 };
 
+#define LEAST 1e-200 /* of the largest entry: a rotation of smaller numbers may be none */
+
 bool ki_eigen_is_stopped(struct ki_run *run, int64_t k) {
     if (!run || k < MANY) return false;
     if (!run->cancelled) ki_run_tell(run);
@@ -73,15 +75,20 @@ struct reduction {
     int64_t k;
 };
 
-/* A's row c right of the diagonal becomes v, of the reflection that leaves it one number, *off. Returns beta;
- * 0 where there is nothing to reflect. */
+/* A's row c right of the diagonal becomes v, whose first number is 1, of the reflection that leaves the row
+ * one number, *off. Returns beta, 1 to 2, however small the row is; 0 where there is nothing to reflect. */
 static double reflect(double *v, double *off, int64_t count) {
-    const double tail = ki_dot(v + 1, v + 1, count - 1), length = sqrt(v[0] * v[0] + tail);
+    double most = 0;
     *off = v[0];
+    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(v[i]));
+    for (int64_t i = 0; most > 0 && i < count; i++) v[i] /= most;
+    const double tail = ki_dot(v + 1, v + 1, count - 1), length = sqrt(v[0] * v[0] + tail);
     if (tail == 0) return 0;
-    *off = v[0] > 0 ? -length : length;
-    v[0] -= *off;
-    return 2 / (v[0] * v[0] + tail);
+    const double own = v[0] > 0 ? v[0] + length : v[0] - length;
+    *off = v[0] > 0 ? -length * most : length * most;
+    v[0] = 1;
+    for (int64_t i = 1; i < count; i++) v[i] /= own;
+    return 2 / (1 + tail / (own * own));
 }
 
 /* Adds to A v a row of the upper triangle, right of its diagonal: to w what it adds beside it; what it
@@ -226,6 +233,10 @@ kiln_status ki_eigen(double *values, double *Q, int64_t count, double *A, int64_
     of.W = of.V + PANEL * k;
     const int exponent = scale(A, k);
     if (!tridiagonalise(&of, run)) goto done;
+    for (int64_t c = 0; c < k; c++) {
+        if (fabs(values[c]) < LEAST) values[c] = 0;
+        if (fabs(of.beside[c]) < LEAST) of.beside[c] = 0;
+    }
     TRY(ki_eigen_divide(values, Q, count, of.beside, k, run));
     if (run && run->cancelled) goto done;
     if (count > 0 && !turn_back(Q, count, &of, S, columns, run)) goto done;

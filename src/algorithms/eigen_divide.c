@@ -72,7 +72,7 @@ static void step(double *d, double *e, double *Z, int64_t first, int64_t last, i
     double g = d[last] - d[first] + e[first] / (half + copysign(hypot(half, 1), half));
     double s = 1, c = 1, p = 0;
     for (int64_t i = last - 1; i >= first; i--) {
-        const double f = s * e[i], b = c * e[i], r = sqrt(f * f + g * g);
+        const double f = s * e[i], b = c * e[i], r = hypot(f, g); /* whose squares may leave the range */
         e[i + 1] = r;
         if (r == 0) { /* the matrix falls apart here */
             d[i + 1] -= p;

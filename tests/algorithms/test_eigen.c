@@ -120,6 +120,27 @@ static void close_pairs_are_told_apart(void **state) {
         }
 }
 
+/* A 1 beside a block of rank 2 that is 10^-20 to 10^-320 of it, whose squares and whose products of two no
+ * number holds: what columns that depend on others leave to the search of an SVD. */
+static void tiny_blocks_stand_beside_ones(void **state) {
+    (void)state;
+    static const int64_t at[] = {3, 6, 33, 70};
+    static double A[MOST * MOST];
+    double b[2][MOST];
+    uint64_t seed = 3;
+    for (int i = 0; i < 4; i++)
+        for (int order = 20; order <= 320; order += 20) {
+            const int64_t k = at[i];
+            memset(A, 0, sizeof A);
+            for (int64_t c = 0; c < k; c++) b[0][c] = uniform(&seed) - 0.5, b[1][c] = uniform(&seed) - 0.5;
+            for (int64_t r = 1; r < k; r++)
+                for (int64_t c = 1; c < k; c++)
+                    A[r * k + c] = (b[0][r] * b[0][c] + b[1][r] * b[1][c]) * pow(10, -order);
+            A[0] = 1;
+            check("a tiny block", A, k, k);
+        }
+}
+
 /* NaN gives no result, but there is an end. */
 static void nan_ends(void **state) {
     (void)state;
@@ -131,8 +152,8 @@ static void nan_ends(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(spectra_are_found),
-                                       cmocka_unit_test(close_pairs_are_told_apart),
-                                       cmocka_unit_test(nan_ends)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spectra_are_found), cmocka_unit_test(close_pairs_are_told_apart),
+        cmocka_unit_test(tiny_blocks_stand_beside_ones), cmocka_unit_test(nan_ends)};
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

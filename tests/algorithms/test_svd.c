@@ -300,6 +300,24 @@ static void values_may_be_150_orders_apart(void **state) {
     }
 }
 
+/* Rows and columns that depend on others, of which rounding leaves any power of it. */
+static void zeros_and_ones(void **state) {
+    (void)state;
+    static struct found f;
+    static double x[VALUES];
+    static long double A[VALUES];
+    uint64_t seed = 9;
+    for (int draw = 0; draw < 600; draw++) {
+        const int64_t m = 1 + (int64_t)(12 * uniform(&seed)), n = 1 + (int64_t)(8 * uniform(&seed));
+        for (int64_t e = 0; e < m * n; e++) A[e] = x[e] = uniform(&seed) < 0.3;
+        kiln_matrix *X = draw % 2 ? sparse_of(KILN_F64, m, n, x) : dense_matrix(KILN_F64, m, n, x);
+        solve(&f, X, m < n ? m : n, (kiln_svd_options){.seed = (uint64_t)draw});
+        check("zeros and ones", &f, A, KILN_F64);
+        kiln_report_free(&f.report);
+        kiln_matrix_free(X);
+    }
+}
+
 enum { ROWS = 100, COLS = 12 };
 
 /* Columns about `at` with spreads from 1 on; column 3 is constant. */
@@ -695,6 +713,7 @@ int main(void) {
                                        cmocka_unit_test(variances_have_a_range),
                                        cmocka_unit_test(small_ones_are_whole),
                                        cmocka_unit_test(values_may_be_150_orders_apart),
+                                       cmocka_unit_test(zeros_and_ones),
                                        cmocka_unit_test(components_of_columns_far_away),
                                        cmocka_unit_test(equal_columns_vanish),
                                        cmocka_unit_test(one_huge_entry),

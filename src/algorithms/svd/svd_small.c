@@ -1,12 +1,14 @@
-/* The singular values of a small R by Hestenes' rotations of its columns until these are orthogonal: of
- * columns of very different lengths the short ones come out right, too (Demmel and Veselic, SIAM J. Matrix
- * Anal. Appl. 13, 1992). The eigenvectors of R^T R make most of them orthogonal before, so that few are left
- * to turn. R is held by columns meanwhile, one after the other. A caller that asks to stop gets what there
- * is: U's columns are then of length 1, and no more. */
+/* The singular values of a small R by Hestenes' rotations of its columns until these are orthogonal (Demmel
+ * and Veselic, SIAM J. Matrix Anal. Appl. 13, 1992). The eigenvectors of R^T R make most of them orthogonal
+ * before, so that few are left to turn: values are right to some epsilon of the largest. Those below LEAST
+ * are 0, as no product of their columns with others is a number that says anything. R is held by columns
+ * meanwhile, one after the other. A caller that asks to stop gets what there is: U's columns are then of
+ * length 1, and no more. */
 #include "algorithms/eigen.h"
 #include "algorithms/svd/svd.h"
 
 enum { SWEEPS = 60, MANY = 256 }; /* from so many columns on the caller is heard in a sweep */
+#define LEAST 1e-150              /* of the largest value, whose square is a normal number */
 
 static void transpose(double *A, int64_t k) {
     for (int64_t i = 0; i < k; i++)
@@ -29,16 +31,6 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sums[0];
 }
 
-/* The square root of dot(a, a, k), also where squares are too small or too large for a number. */
-static double length_of(const double *a, int64_t k) {
-    double largest = 0, sum = 0;
-    int exponent;
-    for (int64_t i = 0; i < k; i++) largest = fmax(largest, fabs(a[i]));
-    (void)frexp(largest, &exponent);
-    for (int64_t i = 0; i < k; i++) sum += ldexp(a[i], -exponent) * ldexp(a[i], -exponent);
-    return ldexp(sqrt(sum), exponent);
-}
-
 static void rotate(double *a, double *b, double c, double t, int64_t k) {
     for (int64_t i = 0; i < k; i++) {
         const double x = a[i], y = b[i];
@@ -56,7 +48,7 @@ static bool sweep(double *R, double *V, double *squares, int64_t k, struct ki_ru
         for (int64_t q = p + 1; q < k; q++) {
             double *const a = R + p * k, *const b = R + q * k;
             const double off = dot(a, b, k), aa = squares[p], bb = squares[q];
-            if (!(fabs(off) > rounding * sqrt(aa) * sqrt(bb))) continue;
+            if (!(fabs(off) > rounding * sqrt(aa) * sqrt(bb)) || fmin(aa, bb) < LEAST * LEAST) continue;
             const double theta = (bb - aa) / (2 * off);
             const double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + hypot(theta, 1));
             rotate(a, b, 1 / hypot(t, 1), t, k);
@@ -123,11 +115,16 @@ done:
 kiln_status ki_small_svd(double *R, double *V, double *s, struct ki_svd_room *room, struct ki_run *run) {
     kiln_status status;
     const int64_t k = room->count;
+    double most = 0;
+    int exponent = 0;
+    for (int64_t i = 0; i < k * k; i++) most = fmax(most, fabs(R[i]));
+    if (isfinite(most)) (void)frexp(most, &exponent);
+    for (int64_t i = 0; i < k * k; i++) R[i] = ldexp(R[i], -exponent);
     transpose(R, k);
     TRY(turn_to_eigenvectors(R, V, room, run));
     for (int turn = 0; turn < SWEEPS && sweep(R, V, s, k, run); turn++) {
     }
-    for (int64_t c = 0; c < k; c++) s[c] = length_of(R + c * k, k);
+    for (int64_t c = 0; c < k; c++) s[c] = sqrt(dot(R + c * k, R + c * k, k));
     for (int64_t c = 0; c < k; c++) {
         int64_t largest = c;
         for (int64_t i = c + 1; i < k; i++)
@@ -138,11 +135,15 @@ kiln_status ki_small_svd(double *R, double *V, double *s, struct ki_svd_room *ro
         swap_rows(R, c, largest, k);
         swap_rows(V, c, largest, k);
     }
-    for (int64_t c = 0; c < k; c++)
-        if (s[c] > 0)
+    for (int64_t c = 0; c < k; c++) {
+        if (!(s[c] <= LEAST * s[0])) { /* NaN stays */
             for (int64_t i = 0; i < k; i++) R[c * k + i] /= s[c];
-        else
-            complete(R, c, k);
+            continue;
+        }
+        s[c] = 0;
+        complete(R, c, k);
+    }
+    for (int64_t c = 0; c < k; c++) s[c] = ldexp(s[c], exponent);
     transpose(R, k);
     transpose(V, k);
 done:
