@@ -17,6 +17,7 @@ from ._library import ModelError, ffi, lib, struct
 
 _ALGORITHMS = {"auto": None, "lloyd": "KILN_KMEANS_LLOYD", "bounds": "KILN_KMEANS_BOUNDS",
                "elkan": "KILN_KMEANS_BOUNDS"}
+_ENDLESS = 10**15  # batches; no run takes as many, and the library has them
 _STARTS = {"k-means++": "KILN_INIT_PLUS", "k-means||": "KILN_INIT_PARALLEL", "random": "KILN_INIT_RANDOM"}
 
 if TYPE_CHECKING:
@@ -190,7 +191,8 @@ class MiniBatchKMeans(KMeans):
         if patience is not None and not (isinstance(patience, (int, np.integer)) and patience >= 1):
             raise ValueError(f"The 'max_no_improvement' parameter of {type(self).__name__} must be an int "
                              f"from 1 on, or None. Got {patience!r} instead.")
-        self._cluster(X, sample_weight, self._restarts(), batch=batch, patience=patience or 0,
+        patience = 0 if patience is None else min(int(patience), _ENDLESS)
+        self._cluster(X, sample_weight, self._restarts(), batch=batch, patience=patience,
                       max_iterations=max(1, self.max_iter * rows // batch))
         self.n_steps_ = self.n_iter_
         self.n_iter_ = -(-self.n_steps_ * batch // rows)

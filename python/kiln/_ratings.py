@@ -17,6 +17,8 @@ from ._words import warn
 
 _WORDS = ("user|customer|uid", "item|movie|product|book|artist|track|iid",
           "rating|score|stars|value|count|plays")
+_KEY = "s?[ _.-]?(id|name|no|number|code|key|index|title)?"  # what may follow such a word
+_FEW = 20  # columns of a table that has a row for each rating
 
 
 class Ratings(NamedTuple):
@@ -79,9 +81,11 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
 
 
 def has_ratings(frame: Any) -> bool:
-    """Whether columns of a frame are called users and items, so that its rows are ratings."""
+    """Whether a frame's rows are ratings: it has few columns, and some are called users and items by nothing
+    but these words. An item may be called "Book of Eli"."""
     names = [str(name) for name in getattr(frame, "columns", ()) if isinstance(name, str)]
-    return all(any(re.match(word, name, re.I) for name in names) for word in _WORDS[:2])
+    return len(names) <= _FEW and all(any(re.fullmatch(f"(?:{word}){_KEY}", name, re.I) for name in names)
+                                      for word in _WORDS[:2])
 
 
 def _of_frame(frame: Any, said: dict[str, Any], dtype: Any) -> Ratings:

@@ -458,6 +458,13 @@ def test_a_frame_of_ratings_is_no_matrix_of_them():
     assert repr(ratings) == ("Ratings(X=2 x 2 float64, 3 entries; user_names=['1', '2']; "
                              "item_names=['7', '9'])")
     kiln.ALS(1, **CPU).fit(frame.pivot(index="userId", columns="movieId", values="rating").fillna(0))
+    for users, items in [("user", "item"), ("User-ID", "Book_title"), ("customer_name", "products")]:
+        with pytest.raises(kiln.ArgumentError, match=r"kiln.read_ratings\(frame\)"):
+            kiln.ALS(1, **CPU).fit(frame.set_axis([users, items, "rating"], axis=1))
+    titles = ["User's guide to the galaxy", "Movie 43", "Book of Eli"]
+    assert kiln.ALS(1, **CPU).fit(frame.set_axis(titles, axis=1)).item_names_.tolist() == titles
+    words = ["user", "item", *(f"word {j}" for j in range(40))]
+    assert kiln.ALS(1, **CPU).fit(pandas.DataFrame(np.eye(42), columns=words)).item_names_.tolist() == words
 
 
 @pytest.mark.parametrize("unit", [1e10, 1e-10])

@@ -224,6 +224,10 @@ def test_batches_end_by_scikit_learns_rule(recwarn):
         inertia = ours.report_.history["objective"][1:]  # the first batch does not count
         assert len(inertia) - 1 - np.argmin(inertia) == patience
         assert ours.report_.stopped_by == "stalled" and "patience" in ours.report_.warnings
+    endless = kiln.MiniBatchKMeans(4, batch_size=301, max_no_improvement=10**19, max_iter=1, random_state=0,
+                                   device="cpu").fit(X)
+    assert endless.report_.stopped_by == "max_iterations"
+    assert "max_iter ended it" in str(recwarn.pop(ConvergenceWarning).message)
     assert not recwarn.list
     for patience in (0, 2.5, "ten"):
         with pytest.raises(ValueError, match="'max_no_improvement' parameter of .* must be an int from 1 on"):

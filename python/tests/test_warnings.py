@@ -460,12 +460,14 @@ def test_without_scikit_learn_loaded():
     assert printed[0] in ("UserWarning", "ConvergenceWarning") and printed[1] == "<string>"
 
 
-def test_batches_at_rest_have_not_converged():
+@pytest.mark.parametrize("patience", [None, 10**6])
+def test_batches_at_rest_have_not_converged(patience):
+    """Patience that is not what ended the run keeps nothing back."""
     random = np.random.default_rng(0)
     X = random.normal(size=(8, 5))[random.integers(0, 8, 2000)] * 2 + random.normal(size=(2000, 5))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = kiln.MiniBatchKMeans(8, batch_size=100, tol=1e-4, max_no_improvement=None, random_state=0,
+        model = kiln.MiniBatchKMeans(8, batch_size=100, tol=1e-4, max_no_improvement=patience, random_state=0,
                                      device="cpu").fit(X)
     assert model.report_.stopped_by == "stalled" and not model.report_.converged
     said = [str(one.message) for one in caught]

@@ -469,7 +469,9 @@ static void batches_end_truly(void **state) {
     make_blobs(x);
     for (int run = 0; run < 24; run++) {
         kiln_matrix *X = dense_matrix(KILN_F64, M, N, x), *C = dense_matrix(KILN_F64, K, N, NULL);
-        const kiln_kmeans_options options = {.batch = 20 + 20 * run,
+        const kiln_kmeans_options options = {.size = sizeof options,
+                                             .batch = 20 + 20 * run,
+                                             .patience = run % 2 ? 1000000 : 0, /* which none awaits */
                                              .seed = run,
                                              .restarts = 1 + run % 2,
                                              .spherical = run % 3 == 2,
@@ -519,7 +521,7 @@ static void patience_ends(void **state) {
         for (int64_t t = 1; t < report.trace_count && end == 0; t++) {
             assert_int_equal(report.trace[t].iteration, t + 1);
             const double inertia = report.trace[t].objective / BATCH;
-            smooth = t == 1 ? inertia : smooth * (1 - share) + inertia * share;
+            smooth = t == 1 ? inertia : smooth + share * (inertia - smooth);
             idle = smooth < least ? 0 : idle + 1;
             least = fmin(least, smooth);
             if (idle == PATIENCE) end = t + 1;

@@ -92,6 +92,9 @@ kiln_status ki_kmeans_row(struct kmeans *s, double moved) {
 void ki_kmeans_judge(struct kmeans *s) {
     s->run.unsettled = s->filled > 0;
     ki_run_judge(&s->run);
+    if (s->run.report.stopped_by == KILN_STOP_NONE && s->options.patience > 0 &&
+        s->idle >= s->options.patience)
+        s->run.report.stopped_by = KILN_STOP_STALLED;
 }
 
 /* A pass that adds up all rows anew, where the last one corrected the sums of the pass before. */
@@ -279,6 +282,7 @@ static kiln_status run_once(struct kmeans *s, const kiln_matrix *given) {
     best->objective = report->objective;
     best->residual = report->residual;
     best->stopped_by = report->stopped_by;
+    s->best_tired = s->tired;
 done:
     return status;
 }
@@ -323,7 +327,7 @@ done:
 }
 
 static void say_at_rest(struct kmeans *s) {
-    const bool patient = s->options.patience > 0;
+    const bool patient = s->best_tired;
     ki_report_warn(&s->run.report, patient ? "patience" : "batches", "go on from this model without batches",
                    "not converged: batches no longer %s, but the residual of all rows is %.1e, above the "
                    "tolerance %.1e",

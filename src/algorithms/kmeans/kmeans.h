@@ -32,6 +32,7 @@ struct kmeans {
     double *seen, mean;        /* of them: weights that the centres have seen; see kmeans_batch.c */
     double smooth[2];          /* with patience: the smoothed inertia, and its least value so far */
     int64_t idle;              /* and the batches since then */
+    int64_t tired, best_tired; /* whether patience ended this start, and the best one */
     int64_t adding;            /* whether there are `running` sums */
     bool cut;                  /* before this start had its first centres */
     int64_t different;         /* rows of weight above 0, k at most; 0: not counted yet */
@@ -79,7 +80,7 @@ kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *dr
 kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *drawn);
 /* The state of a run, for its end of an iteration; and takes one that waits. Of a state in a start the number
  * of the start alone. */
-enum { KI_KMEANS_STATE = 18 };
+enum { KI_KMEANS_STATE = 19 };
 void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s);
 kiln_status ki_kmeans_resume(struct kmeans *s);
 /* A line of the trace: of the centres that the report's objective and `moved` belong to. */

@@ -66,18 +66,17 @@ static double take_steps(struct kmeans *s) {
     return moved;
 }
 
-/* Says whether patience is at its end. The first batch judges the start, and is left out. */
-static bool tires(struct kmeans *s, int64_t rows) {
+/* s->idle, for patience. The first batch judges the start, and is left out. */
+static void count_idle(struct kmeans *s, int64_t rows) {
     const double inertia = s->run.report.objective / (double)rows;
     const double share = fmin(1, 2 * (double)rows / ((double)s->m + 1));
-    if (s->options.patience == 0 || s->round < 2) return false;
+    if (s->options.patience == 0 || s->round < 2) return;
     s->smooth[0] = s->round == 2 ? inertia : s->smooth[0] + share * (inertia - s->smooth[0]);
     if (s->round == 2 || s->smooth[0] < s->smooth[1]) {
         s->smooth[1] = s->smooth[0];
         s->idle = 0;
     } else
         s->idle++;
-    return s->idle >= s->options.patience;
 }
 
 /* The end of a start: what all rows say of its centres. */
@@ -120,11 +119,11 @@ kiln_status ki_kmeans_batches(struct kmeans *s) {
         s->run.report.iterations++;
         TRY(ki_kmeans_row(s, s->round < MEMORY && moved > 0 ? INFINITY : s->mean));
         TRY(ki_kmeans_move(s));
+        count_idle(s, batch.count);
         ki_kmeans_judge(s);
-        if (tires(s, batch.count) && s->run.report.stopped_by == KILN_STOP_NONE)
-            s->run.report.stopped_by = KILN_STOP_STALLED;
         TRY(ki_kmeans_keep(s));
     }
+    s->tired = s->run.report.stopped_by == KILN_STOP_STALLED;
     TRY(measure_rows(s));
 done:
     return ki_arena_free(&arena, status);

@@ -4,7 +4,7 @@
  * before, these go along, as the roundings in them are those of all passes so far. */
 #include "algorithms/kmeans/kmeans.h"
 
-enum { LOOKED_AT = 2, FORMER = 3 };
+enum { LOOKED_AT = 2, FORMER = 4 };
 
 void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
     const int64_t all = s->k * s->n, two = 2 * s->k;
@@ -27,6 +27,7 @@ void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
         {"idle", .integers = patient ? &s->idle : NULL},
         {"best", .reals = s->best, .count = all},
         {"best found", .reals = s->best_totals, .count = two},
+        {"best tired", .integers = patient ? &s->best_tired : NULL, .least = 0, .most = 1},
         {"best report", .report = &s->run.best}};
     memcpy(state, parts, sizeof parts);
     s->run.state = state;
@@ -35,9 +36,9 @@ void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
 }
 
 /* The state of a start that is under way is k-means++ after so many draws. */
-enum { START = 10, TURN = 1 };
+enum { START = 11, TURN = 1 };
 static void start_of(struct ki_state state[START], struct kmeans *s, const struct kmeans_drawn *drawn) {
-    const bool former = s->run.turn > 0;
+    const bool former = s->run.turn > 0, patient = s->options.batch > 0 && s->options.patience > 0;
     const struct ki_state parts[START] = {
         {"turn", .integers = &s->run.turn, .least = 0, .most = KI_STATE_MOST},
         {"begun", .integers = &s->run.begun},
@@ -48,6 +49,7 @@ static void start_of(struct ki_state state[START], struct kmeans *s, const struc
         {"distances", .matrix = &drawn->distances},
         {"best", .reals = former ? s->best : NULL, .count = s->k * s->n},
         {"best found", .reals = former ? s->best_totals : NULL, .count = 2 * s->k},
+        {"best tired", .integers = former && patient ? &s->best_tired : NULL, .least = 0, .most = 1},
         {"best report", .report = former ? &s->run.best : NULL}};
     memcpy(state, parts, sizeof parts);
 }
