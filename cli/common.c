@@ -173,19 +173,24 @@ int run_read_column_file(struct run *run, kiln_matrix **column, const char *path
     return code;
 }
 
+bool run_has_option(const struct run *run, const char *name) {
+    bool has = false;
+    for (int i = 0; i < option_count; i++)
+        has |= strcmp(option_table[i].name, name) == 0 && option_applies(&option_table[i], run->verb);
+    return has;
+}
+
 /* A packed file has a column unasked. It counts for a verb that has an option for it; an offset, and what
  * verify and statistics take, if the model was trained with it. */
 static bool is_taken(const struct run *run, const kiln_model *model, const char *what, const char *asked) {
     const unsigned judges = VERB_BIT(VERIFY) | VERB_BIT(STATISTICS);
-    bool taken = asked != NULL;
-    for (int i = 0; i < option_count; i++)
-        taken |= strcmp(option_table[i].name, what) == 0 && option_applies(&option_table[i], run->verb);
+    const bool taken = asked || run_has_option(run, what);
     if (!taken || asked || !model || (strcmp(what, "offset") != 0 && !(run->verb->kinds & judges)))
         return taken;
     json_t *used = model_options(model);
-    taken = json_is_string(json_object_get(used, what));
+    const bool trained = json_is_string(json_object_get(used, what));
     json_decref(used);
-    return taken;
+    return trained;
 }
 
 static int take_column(struct run *run, kiln_matrix **column, const kiln_matrix *found, const char *path,
@@ -215,7 +220,8 @@ int run_read_columns(struct run *run, const kiln_data *data, const kiln_model *m
     for (size_t i = 0; !code && i < sizeof roles / sizeof *roles; i++) {
         const bool taken = roles[i].found && is_taken(run, model, roles[i].what, roles[i].asked);
         if (roles[i].found && !taken)
-            say_error("kiln: warning: the file's %s, '%s', is not used", roles[i].what, roles[i].name);
+            say_error("kiln: warning: the column of the file's %s, '%s', is not used", roles[i].what,
+                      roles[i].name);
         if (roles[i].column)
             code = take_column(run, roles[i].column, taken ? roles[i].found : NULL, roles[i].path,
                                roles[i].what, data);

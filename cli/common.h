@@ -48,9 +48,11 @@ int run_open_device(struct run *run, const char *standard); /* --device, else `s
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model);
 int run_load_model(kiln_model **model, const char *path);
 /* The rows' weights and offset, from columns of the data or from files of their own, on the run's device;
- * NULL if there are none. model: the one that is used on the data, or NULL; offset may be NULL. */
+ * NULL if there are none. model: the one that is used on the data, or NULL. weights, offset: NULL if the verb
+ * has no use for them; a warning says so of what the data have. */
 int run_read_columns(struct run *run, const kiln_data *data, const kiln_model *model, kiln_matrix **weights,
                      kiln_matrix **offset);
+bool run_has_option(const struct run *run, const char *name); /* of its verb: "weights" */
 /* One number for each row of the table, from a file that has one for those that were left out, too; what:
  * "weights", for messages. */
 int run_read_column_file(struct run *run, kiln_matrix **column, const char *path, kiln_type type,

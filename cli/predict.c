@@ -242,7 +242,8 @@ static int tell_people(const struct prediction *p) {
                  text_number(metric->value));
     }
     if (!p->metrics.made)
-        say("predicted %s; the data have no targets to compare with", text_plural(p->rows, "row"));
+        say("predicted %s; the %s no targets to compare with", text_plural(p->rows, "row"),
+            is_linear(p->model) ? "data have" : "model has");
     else
         say("predicted %s: %s", text_plural(p->rows, "row"), line);
     if (!p->metrics.made || talk_quiet()) return 0;

@@ -50,6 +50,7 @@ static int read_data(struct solving *s) {
     if (!code)
         code = run_read(run, &s->data, run->arguments[0], type_of(run->settings->type),
                         columns ? s->warm : NULL);
+    if (!code && !run_has_option(run, "weights")) code = run_read_columns(run, s->data, NULL, NULL, NULL);
     return !code && s->solver->check ? s->solver->check(s) : code;
 }
 
@@ -131,7 +132,8 @@ static void put_options(struct result *result, const struct solving *s) {
     if (settings->weight) PUT(result, "weight", TEXT(settings->weight));
     if (s->run->verb->kinds & VERB_BIT(ROWS)) {
         PUT(result, "missing", TEXT(settings->missing));
-        PUT(result, "weights", TEXT(kiln_data_role_name(s->data, KILN_COLUMN_WEIGHTS)));
+        const bool weighs = run_has_option(s->run, "weights");
+        PUT(result, "weights", TEXT(weighs ? kiln_data_role_name(s->data, KILN_COLUMN_WEIGHTS) : NULL));
         PUT(result, "weights_file", TEXT(settings->weights_file));
     }
     result_close(result);

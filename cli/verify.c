@@ -39,8 +39,9 @@ int verify_read(struct run *run, struct verifying *v, const char *tensor, const 
     int64_t rows, cols;
     if (!model_tensor_shape(v->model, tensor, &type, &rows, &cols) || isnan(verify_number(v->report, claim)))
         return verify_no_claims();
-    const int code = run_open_device(run, "cpu");
-    return code ? code : run_read(run, &v->data, run->arguments[1], type, v->model);
+    int code = run_open_device(run, "cpu");
+    if (!code) code = run_read(run, &v->data, run->arguments[1], type, v->model);
+    return code ? code : run_read_columns(run, v->data, v->model, NULL, NULL);
 }
 
 int verify_other_data(const struct run *run, const char *what) {

@@ -97,6 +97,7 @@ int verify_factors(struct run *run, struct verifying *v, const char *claim,
     model_tensor_shape(v->model, "A", &type, &rows, &width);
     int code = run_open_device(run, "cpu");
     if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
+    if (!code) code = run_read_columns(run, v->data, v->model, NULL, NULL);
     if (!code) code = check_shape(run, v, rows, cols);
     if (!code) code = take_training(&train, &test, v);
     const double start = clock_seconds();

@@ -33,7 +33,7 @@ class Data(NamedTuple):
     weights: Any = None
     offset: Any = None
     groups: Any = None
-    roles: dict[str, str] = {}  # names of the columns of weights, offset, groups
+    roles: dict[str, str] | None = None  # names of the columns of weights, offset, groups
 
     def __repr__(self) -> str:
         shown = shapes(self, "X", "y", "weights", "offset", "groups", "feature_names")

@@ -54,6 +54,7 @@ def test_columns_beside_x(tmp_path):
     assert (data.weights.tolist() == [2, 1] and data.offset.tolist() == [0.5, 0.125] and data.groups.tolist()
             == [0, 0])
     assert data.roles == {"weights": "w", "offset": "o", "groups": "g"}
+    assert type(data)(data.X, None, None, []).roles is None
     assert data.X.tolist() == [[1], [3]] and data.y.tolist() == [1, 0]
     with pytest.raises(kiln.KilnError):
         kiln.read(tmp_path / "t.csv", target="y")

@@ -427,7 +427,8 @@ class Packed(Tables):
         self.assertEqual(*told)
         self.assertIn("no place for weights",
                       kiln("convert", self.data, self.path("x.csv"), *roles, code=2)[1])
-        self.assertIn("not 'sex'", kiln("logreg", packed, "--target", "sex", *CPU, code=2)[1])
+        self.assertIn("the file has 'alive' as its target, not 'sex'",
+                      kiln("logreg", packed, "--target", "sex", *CPU, code=2)[1])
         other = self.table("other.csv", [dict(row, sex=row["sex"] + "?") for row in self.rows])
         kiln("convert", other, self.path("other.kiln-data"), "--target", "alive", *roles)
         self.assertIn("not those that the model was trained on",
@@ -485,8 +486,22 @@ class Packed(Tables):
         self.assertIn("'alive' is text", kiln("convert", packed, self.path("X.svm"), code=3)[1])
         for verb, data in (("pca", packed), ("svd", packed), ("kmeans", packed), ("kmeans", back)):
             left = ("--ignore", "alive") if data == back else ()
-            kiln(verb, data, "-k", 1, *left, *CPU, "-o", model)
-            kiln("predict", model, packed, *CPU)
+            warned = kiln(verb, data, "-k", 1, *left, "--device", "cpu", "-o", model)[1]
+            unused = "the file's weights, 'w', is not used"
+            self.assertEqual(unused in warned, verb != "kmeans")
+            self.assertEqual(unused in kiln("verify", model, packed)[1], data == back or verb != "kmeans")
+            self.assertEqual(as_json("info", model)["metadata"]["options"]["weights"],
+                             "w" if verb == "kmeans" and data == packed else None)
+            self.assertIn("the model has no targets to compare with",
+                          kiln("predict", model, packed, "--device", "cpu")[1])
+        sparse = self.path("sparse.kiln-data")
+        rows = [{"c": f"c{i % 7}", "d": f"d{i % 5}", "x": i % 3, "w": 1 + i % 2} for i in range(40)]
+        kiln("convert", self.table("levels.csv", rows), sparse, "--weights", "w")
+        for verb in ("als", "sfa"):
+            self.assertIn(unused, kiln(verb, sparse, "--factors", 1, "--device", "cpu", "-o", model)[1])
+            self.assertIn(unused, kiln("verify", model, sparse)[1])
+        error = kiln("linreg", packed, *CPU, code=3)[1]
+        self.assertIn("a classifier takes it, as kiln logreg", error)
 
 
 class Looking(Tables):

@@ -107,7 +107,7 @@ static kiln_status take_classes(struct ki_table *table, struct ki_panels_reader 
         if (!r->options->text_targets) {
             ki_fail_at(KILN_ERR_DATA, &(struct ki_place){r->name, 0, 0, -1}, "the target '%.100s' is text",
                        table->target_names ? table->target_names[j] : "y");
-            return ki_hint("a classifier takes it, as kiln logreg, and CSV has a place for it");
+            return ki_hint("a classifier takes it, as kiln logreg; kiln convert takes it to CSV alone");
         }
         char **own = table->class_names[j] = ki_calloc((size_t)count[j] * sizeof *own);
         if (!own) return ki_fail_nomem((size_t)count[j] * sizeof *own, "the classes");

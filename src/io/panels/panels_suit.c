@@ -8,7 +8,8 @@ static kiln_status refuse_role(const struct ki_panels_reader *r, const char *wha
                                const char *has) {
     const struct ki_place place = {r->name, 0, 0, -1};
     if (has)
-        ki_fail_at(KILN_ERR_ARGUMENT, &place, "the file's %s is '%.200s', not '%.200s'", what, has, asked);
+        ki_fail_at(KILN_ERR_ARGUMENT, &place, "the file has '%.200s' as its %s, not '%.200s'", has, what,
+                   asked);
     else
         ki_fail_at(KILN_ERR_ARGUMENT, &place, "the file has no %s, so that it cannot be '%.200s'", what,
                    asked);
