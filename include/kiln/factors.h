@@ -140,13 +140,14 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * With biases the last of the r columns holds them, and the mean is that of R's entries; without it is 0.
  * After both the two columns of each factor are made equally long (weighed as their penalties are), which
  * leaves the products. The objective never rises but for rounding, with any solver. An iteration of CG or
- * CCD++ that gains no more than the tolerance takes a sweep by CG with eight times the steps, too, as few
- * steps gain little of a badly scaled problem, however much there is to gain. report->residual is the
+ * CCD++ that gains no more than the tolerance takes an exact sweep (Cholesky), too, as few steps gain little
+ * of a badly scaled problem, however much there is to gain; where it gains more, the run goes on with twice
+ * the steps, and exactly where these would be as many as the columns of A. report->residual is the
  * decrease in the last iteration relative to the objective. Figures: "mean"; "setbacks", iterations in which
  * the objective rose by more than rounding; "l2", the penalty that held; "zero_factors", 1 where the penalty
  * has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of sqrt(sum_ui (r_ui - mean)^2)),
  * else 0; with a test "test_rmse" (explicit). On failure A, B and the report are untouched. Errors:
- * ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; entries whose mean size is beyond 1e18 or below 1e-18 in
+ * ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; entries whose largest is beyond 1e18 or below 1e-18 in
  * f32, 1e140 and 1e-140 in f64, CG's limits at `solver`; implicit alpha |r| beyond 1e8 in f32, 1e16 in f64,
  * in the mean); memory and device errors.
  * Determinism: run to run. Memory: a transposed copy of R (of an R in a file a temporary file, in TMPDIR,
@@ -168,9 +169,9 @@ typedef struct kiln_als_options {
     int biases;             /* explicit only */
     int implicit;           /* entries are how often something was seen, not what was thought of it */
     double alpha;           /* implicit: of the confidence, see below; default 1 */
-    int solver;             /* enum kiln_factor_solver; default CG, but CHOLESKY where explicit entries
-                       * are so large or small that CG's products leave the type (f32: beyond 1e8 or
-                       * below 1e-8, f64: 1e50, 1e-50) */
+    int solver;             /* enum kiln_factor_solver; default CG, but CHOLESKY where the largest entry or
+                       * confidence is such that CG's products leave the type (f32: beyond 1e8 or, explicit,
+                       * below 1e-8; f64: 1e50, 1e-50) */
     int64_t steps;          /* of CG for each row, of CCD++ for each factor; default 3 */
     double tolerance;       /* on the relative decrease of the objective, twice if sudden; default 1e-4 */
     int64_t max_iterations; /* default 100 */
@@ -218,7 +219,7 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
  * gains no more than the tolerance takes up to eight along the scaled gradient, too. report->residual is
  * the decrease in the last iteration relative to the objective. Figures: "mean", "setbacks", "l2",
  * "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B and the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; entries whose mean size is beyond 1e15 or
+ * Errors: ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; entries whose largest is beyond 1e15 or
  * below 1e-15 in f32, 1e140 and 1e-140 in f64); memory and device errors.
  * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.
  * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC

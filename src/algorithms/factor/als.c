@@ -13,7 +13,6 @@
 #include "algorithms/factor/entries.h"
 
 enum { MOST = 1024 }; /* factors, as of kiln_factor_solve */
-enum { CONFIRM = 8 }; /* times the steps of a sweep that says whether there is more to gain */
 #define COUNTED 0.1   /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
@@ -28,9 +27,8 @@ struct als {
     kiln_als_options options;
     struct ki_spread spread; /* of R's entries; an implicit model's wanted values are 0 and 1 */
     double mean, objective, test_rmse;
+    double steps;    /* of a sweep; INFINITY: it is exact */
     bool any_solver; /* none was asked for */
-    bool confirms;   /* this sweep does */
-    int sure;        /* the solver that it does so by */
     bool fresh;      /* B is what was drawn: without a penalty nothing else takes that out of a solution */
 };
 
@@ -113,18 +111,25 @@ done:
  * confidence of more than about 1 / eps a penalty is nothing. */
 static const struct ki_room of_cg = {1e8, 1e50}, of_factors = {1e18, 1e140}, of_confidences = {1e8, 1e16};
 
-/* Sees to it that the type has room for what the solver makes of the entries. */
+/* Sees to it that the type has room for what the solver makes of the entries. One large confidence makes
+ * rounding of its own row's penalty alone; its products may leave the type. */
 static kiln_status find_room(struct als *s) {
     kiln_als_options *o = &s->options;
-    const double size = o->implicit ? fmax(o->alpha * s->spread.size, 1) : s->spread.size;
-    if (!ki_room_has(o->implicit ? of_confidences : of_factors, s->R, size))
-        return ki_room_fail("kiln_als", o->implicit ? "confidences" : "products of factors", s->R);
-    s->sure = ki_room_has(of_cg, s->R, size) ? KILN_FACTOR_CG : KILN_FACTOR_CHOLESKY;
-    if (o->solver != KILN_FACTOR_CG || s->sure == KILN_FACTOR_CG) return KILN_OK;
+    kiln_status status;
+    bool has, cg;
+    TRY(o->implicit ? ki_room_on_average(&has, of_confidences, s->R, o->alpha)
+                    : ki_room_has(&has, of_factors, s->R));
+    if (!has || !isfinite(s->spread.squares))
+        TRY(ki_room_fail("kiln_als", o->implicit ? "confidences" : "products of factors", s->R));
+    if (o->solver != KILN_FACTOR_CG) goto done;
+    TRY(o->implicit ? ki_room_below(&cg, of_cg, s->R, o->alpha) : ki_room_has(&cg, of_cg, s->R));
+    if (cg) goto done;
     o->solver = KILN_FACTOR_CHOLESKY;
-    if (s->any_solver) return KILN_OK;
+    if (s->any_solver) goto done;
     ki_room_fail("kiln_als", "the products of conjugate gradients", s->R);
-    return ki_hint("kiln_als_options.solver cholesky, or scale the entries of R");
+    TRY(ki_hint("kiln_als_options.solver cholesky, or scale the entries of R"));
+done:
+    return status;
 }
 
 /* Finds what the entries say before training: transposed, what they are like, and the penalty that stands
@@ -138,10 +143,9 @@ static kiln_status look(struct als *s) {
     TRY(ki_arena_take(&s->run.arena, &own, ki_confidence(&s->R, &own, "kiln_als", s->R, o)));
     TRY(ki_arena_take(&s->run.arena, &s->transposed,
                       ki_entries_take(&s->transposed, &sum, "kiln_als", s->R)));
-    if (o->implicit) {
+    if (o->implicit)
         s->spread = (struct ki_spread){.squares = (double)nnz, .deviation = 1};
-        TRY(ki_entries_size(&s->spread.size, s->R));
-    } else
+    else
         TRY(ki_spread_take(&s->spread, s->R, sum));
     if (o->biases) s->mean = s->spread.mean;
     TRY(find_room(s));
@@ -171,7 +175,8 @@ static kiln_status als_begin(struct als *s, const kiln_matrix *A, const kiln_mat
         TRY(ki_copy(s->B, B));
     } else
         TRY(random_start(s));
-    s->ccd = (struct ki_ccd){.l2 = o->l2, .counted = o->counted, .biases = o->biases, .steps = o->steps};
+    s->steps = o->solver == KILN_FACTOR_CHOLESKY ? INFINITY : (double)o->steps;
+    s->ccd = (struct ki_ccd){.l2 = o->l2, .counted = o->counted, .biases = o->biases};
     if (o->solver == KILN_FACTOR_CCD)
         TRY(ki_ccd_begin(&s->ccd, &run->arena, s->R, s->transposed, s->mean, s->A, s->B));
 done:
@@ -180,11 +185,10 @@ done:
 
 /* ------------------------------------------------------------------------------------------- a sweep */
 
-/* The problem of one side's rows, given the other side's factors. */
+/* The problem of one side's rows, given the other side's factors, which takes so many steps of CG. */
 static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_matrix *R,
-                           const kiln_matrix *other) {
+                           const kiln_matrix *other, double steps) {
     const kiln_als_options *o = &s->options;
-    const int64_t more = s->confirms ? CONFIRM : 1;
     *rows = (kiln_factor_rows){.size = sizeof(kiln_factor_rows),
                                .R = R,
                                .B = other,
@@ -195,10 +199,8 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
                                .proportional = o->confidence == KILN_CONFIDENCE_PROPORTIONAL,
                                .biases = o->biases,
                                .counted = o->counted,
-                               .solver = s->confirms                   ? s->sure
-                                         : o->solver == KILN_FACTOR_CG ? KILN_FACTOR_CG
-                                                                       : KILN_FACTOR_CHOLESKY,
-                               .steps = more * o->steps};
+                               .solver = isinf(steps) ? KILN_FACTOR_CHOLESKY : KILN_FACTOR_CG,
+                               .steps = isinf(steps) ? 0 : (int64_t)steps};
     if (!s->gram || s->gram_of == other) return KILN_OK;
     s->gram_of = other;
     return kiln_gram(s->gram, NULL, other, NULL, NULL);
@@ -221,7 +223,7 @@ static kiln_status als_measure(struct als *s) {
     kiln_factor_rows rows;
     double fit, penalty, error;
     TRY(penalty_of_columns(&penalty, s));
-    TRY(problem(&rows, s, s->R, s->B));
+    TRY(problem(&rows, s, s->R, s->B, INFINITY));
     TRY(kiln_factor_loss(&fit, &rows, s->A, KILN_FACTOR_FIT | KILN_FACTOR_PENALTY));
     s->objective = fit + penalty;
     if (s->options.test && !s->options.implicit && kiln_matrix_nnz(s->options.test) > 0) {
@@ -239,43 +241,48 @@ done:
 }
 
 /* All of A given B, then all of B given A. */
-static kiln_status solve_sides(struct als *s) {
+static kiln_status solve_sides(struct als *s, double steps) {
     kiln_status status;
     kiln_factor_rows rows;
-    TRY(problem(&rows, s, s->R, s->B));
+    TRY(problem(&rows, s, s->R, s->B, steps));
     TRY(kiln_factor_solve(s->A, &rows));
-    TRY(problem(&rows, s, s->transposed, s->A));
+    TRY(problem(&rows, s, s->transposed, s->A, steps));
     if (s->fresh && rows.l2 == 0 && rows.solver == KILN_FACTOR_CHOLESKY) TRY(kiln_fill(s->B, 0));
-    s->fresh = false;
     TRY(kiln_factor_solve(s->B, &rows));
 done:
     return status;
 }
 
-static kiln_status als_sweep(struct als *s) {
-    kiln_status status;
+/* An exact one is Cholesky's whatever the solver is, and CCD++'s residuals follow. */
+static kiln_status als_sweep(struct als *s, double steps) {
+    kiln_status status = KILN_OK;
+    const bool follow = s->ccd.E && isinf(steps);
     bool changed;
-    TRY(s->ccd.E ? ki_ccd_sweep(&s->ccd, s->A, s->B) : solve_sides(s));
+    if (follow) TRY(ki_ccd_update(&s->ccd, 1, s->A, s->B));
+    TRY(s->ccd.E && !follow ? ki_ccd_sweep(&s->ccd, (int64_t)steps, s->A, s->B) : solve_sides(s, steps));
+    s->fresh = false;
     TRY(ki_balance_run(&changed, &s->balance, s->A, s->B, kiln_matrix_cols(s->A) - (s->options.biases != 0)));
     if (changed) s->gram_of = NULL;
+    if (follow) TRY(ki_ccd_update(&s->ccd, -1, s->A, s->B));
     TRY(als_measure(s));
 done:
     return status;
 }
 
-/* A sweep with CONFIRM times the steps, and by CG in place of CCD++. */
-static kiln_status als_confirm(struct als *s) {
-    const struct ki_ccd ccd = s->ccd;
-    kiln_status status = KILN_OK;
-    if (ccd.E) TRY(ki_ccd_update(&s->ccd, 1, s->A, s->B));
-    s->confirms = true;
-    s->ccd.E = NULL;
-    TRY(als_sweep(s));
-    s->ccd = ccd;
-    if (ccd.E) TRY(ki_ccd_update(&s->ccd, -1, s->A, s->B));
+static bool gains(const struct als *s, double before) {
+    return before - s->objective > s->run.tolerance * before;
+}
+
+/* Few steps gain little where the problem is badly scaled, too, however much there is to gain: a run ends
+ * where an exact sweep gains little. Where it gains more the run goes on with twice the steps, and with exact
+ * sweeps where these would be as many as the unknowns, so that it takes few of them for nothing. */
+static kiln_status als_confirm(struct als *s, double before) {
+    kiln_status status;
+    TRY(als_sweep(s, INFINITY));
+    if (!gains(s, before)) goto done;
+    s->steps *= 2;
+    if (s->steps >= (double)kiln_matrix_cols(s->A)) s->steps = INFINITY;
 done:
-    s->confirms = false;
-    s->ccd = ccd;
     return status;
 }
 
@@ -286,6 +293,7 @@ static kiln_status als_iterate(struct als *s) {
                                      {"B", .matrix = &s->B},
                                      {"objective", .reals = &s->objective},
                                      {"test", .reals = &s->test_rmse},
+                                     {"steps", .reals = &s->steps},
                                      {"residuals by rows", .matrix = &s->ccd.E},
                                      {"residuals by columns", .matrix = &s->ccd.T}};
     kiln_status status;
@@ -299,11 +307,10 @@ static kiln_status als_iterate(struct als *s) {
     }
     while (ki_run_goes_on(run)) {
         const double before = s->objective;
-        TRY(als_sweep(s));
+        TRY(als_sweep(s, s->steps));
         run->report.passes += OF_SWEEP;
-        /* Few steps gain little where the problem is badly scaled, too, however much there is to gain. */
-        if (s->options.solver != KILN_FACTOR_CHOLESKY && !(before - s->objective > run->tolerance * before)) {
-            TRY(als_confirm(s));
+        if (!isinf(s->steps) && !gains(s, before)) {
+            TRY(als_confirm(s, before));
             run->report.passes += OF_SWEEP;
         }
         TRY(ki_run_step(run,

@@ -47,12 +47,12 @@ static kiln_status minimise(const struct ki_ccd *ccd, kiln_matrix *u, const kiln
                .R = E, .B = v, .l2 = ccd->l2, .counted = ccd->counted, .solver = KILN_FACTOR_CHOLESKY});
 }
 
-static kiln_status one_factor(struct ki_ccd *ccd, kiln_matrix *A, kiln_matrix *B, int64_t k) {
+static kiln_status one_factor(struct ki_ccd *ccd, int64_t steps, kiln_matrix *A, kiln_matrix *B, int64_t k) {
     kiln_status status;
     TRY(take(ccd, ccd->u, A, k));
     TRY(take(ccd, ccd->v, B, k));
     TRY(update(ccd, 1, ccd->u, ccd->v));
-    for (int64_t t = 0; t < ccd->steps; t++) {
+    for (int64_t t = 0; t < steps; t++) {
         TRY(minimise(ccd, ccd->u, ccd->E, ccd->v));
         TRY(minimise(ccd, ccd->v, ccd->T, ccd->u));
     }
@@ -93,10 +93,11 @@ done:
     return status;
 }
 
-kiln_status ki_ccd_sweep(struct ki_ccd *ccd, kiln_matrix *A, kiln_matrix *B) {
+kiln_status ki_ccd_sweep(struct ki_ccd *ccd, int64_t steps, kiln_matrix *A, kiln_matrix *B) {
     kiln_status status = KILN_OK;
     if (ccd->biases) TRY(biases(ccd, A, B));
-    for (int64_t k = 0; k < kiln_matrix_cols(A) - (ccd->biases != 0); k++) TRY(one_factor(ccd, A, B, k));
+    for (int64_t k = 0; k < kiln_matrix_cols(A) - (ccd->biases != 0); k++)
+        TRY(one_factor(ccd, steps, A, B, k));
 done:
     return status;
 }

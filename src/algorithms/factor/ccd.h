@@ -13,13 +13,12 @@ struct ki_ccd {
     double *unit, *others;               /* coefficients that pick a column, and all others */
     double l2;
     int counted, biases;
-    int64_t steps;
 };
 /* mean was taken off R, whose transposed copy is given; A and B as they stand. */
 kiln_status ki_ccd_begin(struct ki_ccd *ccd, struct ki_arena *arena, const kiln_matrix *R,
                          const kiln_matrix *transposed, double mean, const kiln_matrix *A,
                          const kiln_matrix *B);
-kiln_status ki_ccd_sweep(struct ki_ccd *ccd, kiln_matrix *A, kiln_matrix *B);
+kiln_status ki_ccd_sweep(struct ki_ccd *ccd, int64_t steps, kiln_matrix *A, kiln_matrix *B);
 /* The residuals + sign A B^T, biases among them. */
 kiln_status ki_ccd_update(struct ki_ccd *ccd, double sign, const kiln_matrix *A, const kiln_matrix *B);
 

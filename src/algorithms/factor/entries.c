@@ -175,12 +175,6 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-kiln_status ki_entries_size(double *size, const kiln_matrix *X) {
-    const kiln_status status = ki_reduce_entries(size, X, KI_REDUCE_ABS);
-    if (status == KILN_OK) *size /= (double)kiln_matrix_nnz(X);
-    return status;
-}
-
 /* By the squares about 0, unless these would leave little but rounding. */
 kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean) {
     const double count = (double)kiln_matrix_nnz(X);

@@ -26,8 +26,6 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
 /* The sum alone, of any X; of `counts` none may be negative. */
 kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X, bool counts);
-/* *size = the mean of |x| over X's entries. */
-kiln_status ki_entries_size(double *size, const kiln_matrix *X);
 /* *sum = that of (x - mean)^2 over X's entries. */
 kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean);
 /* to = op(X) v, which is used up; v NULL: ones. */

@@ -4,6 +4,7 @@
 
 #include "algorithms/factor/balance.h"
 #include "algorithms/factor/entries.h"
+#include "ops/vectors/reduce.h"
 
 #define SHARE 0.8     /* of the noise's largest singular value: best on MovieLens, whole and thinned */
 #define NOTHING 0.01  /* the share of what is to be explained that counts as none of it */
@@ -51,8 +52,6 @@ kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, doubl
     const double nnz = (double)kiln_matrix_nnz(R);
     spread->mean = sum / nnz;
     TRY(ki_entries_squares(&spread->squares, R, spread->mean));
-    TRY(ki_entries_size(&spread->size, R));
-    if (!isfinite(spread->squares)) spread->size = INFINITY;
     const double least = SMALLEST * fabs(spread->mean);
     spread->deviation = fmax(sqrt(spread->squares / nnz), least);
     if (!(spread->deviation > 0)) spread->deviation = 1;
@@ -60,9 +59,35 @@ done:
     return status;
 }
 
-bool ki_room_has(struct ki_room room, const kiln_matrix *R, double size) {
-    const double most = kiln_matrix_type(R) == KILN_F32 ? room.f32 : room.f64;
-    return size == 0 || (size <= most && size >= 1 / most);
+static double most_of(struct ki_room room, const kiln_matrix *R) {
+    return kiln_matrix_type(R) == KILN_F32 ? room.f32 : room.f64;
+}
+
+/* A mean would hide a large entry among many, whose row and column are as badly off as if it were alone. */
+kiln_status ki_room_has(bool *has, struct ki_room room, const kiln_matrix *R) {
+    const double most = most_of(room, R), limits[] = {most, 1 / most, 0};
+    bool beyond[3];
+    kiln_status status;
+    TRY(ki_reduce_beyond(beyond, R, limits, 3));
+    *has = !beyond[0] && (beyond[1] || !beyond[2]);
+done:
+    return status;
+}
+
+kiln_status ki_room_below(bool *has, struct ki_room room, const kiln_matrix *R, double times) {
+    bool beyond;
+    const kiln_status status = ki_reduce_beyond(&beyond, R, (double[]){most_of(room, R) / times}, 1);
+    if (status == KILN_OK) *has = !beyond;
+    return status;
+}
+
+kiln_status ki_room_on_average(bool *has, struct ki_room room, const kiln_matrix *R, double times) {
+    double sum;
+    kiln_status status;
+    TRY(ki_reduce_entries(&sum, R, KI_REDUCE_ABS));
+    *has = times * sum <= most_of(room, R) * (double)kiln_matrix_nnz(R);
+done:
+    return status;
 }
 
 kiln_status ki_room_fail(const char *call, const char *what, const kiln_matrix *R) {

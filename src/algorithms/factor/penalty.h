@@ -14,19 +14,21 @@ kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, con
                            const kiln_matrix *transposed);
 
 /* Holds what R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of
- * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2; size: the mean of |r|, or
- * infinity where the squares overflow. */
+ * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2. */
 struct ki_spread {
-    double mean, squares, deviation, size;
+    double mean, squares, deviation;
 };
 /* sum: of R's entries. */
 kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum);
 
-/* Says how large numbers of a type may be, and how small: 1 over that, 0 left out. */
+/* Says how large numbers of a type may be, and how small: 1 over that, 0 left out. *has: whether it holds the
+ * largest |r| of R's entries; however small they are, the largest times a number, or their mean times it. */
 struct ki_room {
     double f32, f64;
 };
-bool ki_room_has(struct ki_room room, const kiln_matrix *R, double size);
+kiln_status ki_room_has(bool *has, struct ki_room room, const kiln_matrix *R);
+kiln_status ki_room_below(bool *has, struct ki_room room, const kiln_matrix *R, double times);
+kiln_status ki_room_on_average(bool *has, struct ki_room room, const kiln_matrix *R, double times);
 /* ERR_DATA, as an error of `call`: what is made of R's entries leaves their type. */
 kiln_status ki_room_fail(const char *call, const char *what, const kiln_matrix *R);
 

@@ -337,9 +337,11 @@ static kiln_status look(struct sfa *s, const kiln_matrix *R) {
     struct ki_arena arena = {0};
     struct ki_counts counts = {0};
     kiln_status status;
+    bool has;
     TRY(ki_sfa_means_measure(&s->means, &s->run.arena, R, o->damping));
     TRY(ki_spread_take(&s->spread, R, s->means.mean * (double)nnz));
-    if (!ki_room_has(of_sums, R, s->spread.size)) TRY(ki_room_fail("kiln_sfa", "sums of squares", R));
+    TRY(ki_room_has(&has, of_sums, R));
+    if (!has || !isfinite(s->spread.squares)) TRY(ki_room_fail("kiln_sfa", "sums of squares", R));
     TRY(ki_counts_take(&counts, &arena, R, NULL));
     if (!ki_option_stands(o, &ki_algorithm_sfa, "l2"))
         o->l2 = ki_factor_penalty(&counts, nnz, s->spread.deviation);

@@ -203,13 +203,14 @@ done:
 struct entries {
     const kiln_matrix *X;
     double *sum;
-    int kind;
+    int kind, limits;
+    double limit[KI_REDUCE_LIMITS]; /* with which the largest is compared */
 };
 
 static const struct ki_rules entries_table = {
     .bytes = sizeof(struct entries), .X = offsetof(struct entries, X), .sums = offsetof(struct entries, sum)};
 
-/* Squares add up, not their root. */
+/* Squares add up, not their root; and of largest entries, that they are beyond a limit. */
 static kiln_status entries_there(const void *given) {
     const struct entries *of = given;
     const kiln_matrix *X = of->X;
@@ -221,24 +222,44 @@ static kiln_status entries_there(const void *given) {
                                 .nnz = X->nnz,
                                 .values = X->values,
                                 .view = true};
-    const kiln_status status = reduce(of->sum, &values, NULL, of->kind, false);
-    if (of->kind == KI_REDUCE_SQUARES) *of->sum *= *of->sum;
-    return status;
+    double found;
+    const kiln_status status = reduce(&found, &values, NULL, of->kind, false);
+    if (status != KILN_OK) return status;
+    *of->sum = of->kind == KI_REDUCE_SQUARES ? found * found : found;
+    for (int i = 0; i < of->limits; i++) of->sum[i] = found > of->limit[i];
+    return KILN_OK;
+}
+
+static int sums_of(const struct entries *of) {
+    return of->limits > 0 ? of->limits : 1;
 }
 
 static kiln_status entries_single(const void *of) {
+    const int sums = sums_of(of);
     return ki_run_single(
-        &(struct ki_single){.rules = &entries_table, .whole = of, .sums = 1, .run = entries_there});
+        &(struct ki_single){.rules = &entries_table, .whole = of, .sums = sums, .run = entries_there});
+}
+
+static kiln_status run_entries(const struct entries *of) {
+    return !ki_is_split(of->X)
+               ? entries_single(of)
+               : ki_share(&(struct ki_shared){
+                     .rules = &entries_table, .whole = of, .sums = sums_of(of), .run = entries_single});
 }
 
 kiln_status ki_reduce_entries(double *sum, const kiln_matrix *X, enum ki_reduce_kind kind) {
     double found = 0;
-    const struct entries of = {.X = X, .sum = &found, .kind = (int)kind};
-    const kiln_status status =
-        !ki_is_split(X) ? entries_single(&of)
-                        : ki_share(&(struct ki_shared){
-                              .rules = &entries_table, .whole = &of, .sums = 1, .run = entries_single});
+    const kiln_status status = run_entries(&(struct entries){.X = X, .sum = &found, .kind = (int)kind});
     if (status == KILN_OK) *sum = found;
+    return status;
+}
+
+kiln_status ki_reduce_beyond(bool *beyond, const kiln_matrix *X, const double *limits, int count) {
+    double found[KI_REDUCE_LIMITS] = {0};
+    struct entries of = {.X = X, .sum = found, .kind = KI_REDUCE_MAX, .limits = count};
+    memcpy(of.limit, limits, (size_t)count * sizeof *limits);
+    const kiln_status status = run_entries(&of);
+    for (int i = 0; i < count && status == KILN_OK; i++) beyond[i] = found[i] > 0;
     return status;
 }
 

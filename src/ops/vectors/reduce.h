@@ -31,5 +31,8 @@ kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y);
 /* *sum = that of f(X_e) over the entries of X, where they lie: on a device, by panels, on a group's members,
  * in processes. Not for KI_REDUCE_DOT and KI_REDUCE_MAX. Cost: one walk over the values. */
 kiln_status ki_reduce_entries(double *sum, const kiln_matrix *X, enum ki_reduce_kind kind);
+enum { KI_REDUCE_LIMITS = 3 };
+/* beyond[i] = whether the largest |X_e| is beyond limits[i], of KI_REDUCE_LIMITS at most, in one walk. */
+kiln_status ki_reduce_beyond(bool *beyond, const kiln_matrix *X, const double *limits, int count);
 
 #endif
