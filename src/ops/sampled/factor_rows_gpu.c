@@ -37,9 +37,10 @@ static int64_t square_bytes(const kiln_matrix *A) {
     return A->cols * A->cols * ki_type_bytes(A->type);
 }
 
+/* As many rows' matrices as keep the device busy, within a share of its memory. */
 static int64_t matrix_groups(const kiln_matrix *A) {
     const int64_t most = ki_min(A->rows, (int64_t)A->device->properties.compute_units * GROUPS_A_UNIT);
-    return ki_max(1, ki_min(most, MATRICES_BYTES / square_bytes(A)));
+    return ki_max(1, ki_min(most, ki_min(MATRICES_BYTES, A->device->budget / 8) / square_bytes(A)));
 }
 
 static kiln_status cholesky(const struct ki_factor_rows *rows) {
