@@ -364,7 +364,7 @@ def test_vertices_as_scikit_learn_has_them(affinity, dtype):
     np.testing.assert_allclose(ours.affinity_matrix_.sum(), theirs.affinity_matrix_.sum(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-8), (np.float32, 1e-5)])
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-8), (np.float32, 6e-5)])  # 1,000 roundings
 @pytest.mark.parametrize("n, k", [(300, 3), (1000, 2), (1000, 9)])
 def test_eigenvalues_as_close_as_a_cycle_has_them(n, k, dtype, tolerance):
     """(1 + cos(2 pi j / n)) / 2, each but the first twice: the gaps of 1,000 vertices are 1e-5. A residual r
@@ -373,7 +373,7 @@ def test_eigenvalues_as_close_as_a_cycle_has_them(n, k, dtype, tolerance):
     wanted = 1 - np.cos(2 * np.pi * ((np.arange(k + 1) + 1) // 2) / n)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = kiln.SpectralEmbedding(k, affinity="precomputed", **CPU).fit(W)
+        model = kiln.SpectralEmbedding(k, affinity="precomputed", eigen_tol=tolerance, **CPU).fit(W)
     assert model.converged_ and model.report_.residual <= tolerance
     np.testing.assert_allclose(model.eigenvalues_, wanted, atol=2 * tolerance)
     S = (W + W.T) / 2

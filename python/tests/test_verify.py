@@ -21,8 +21,8 @@ ARRAY = "a model of an array has no names"
 UNSEEN = {
     **dict.fromkeys(["device", "options.tolerance", "options.max_iterations", "options.preconditioner",
                      "options.solver", "options.steps", "options.init", "options.restarts", "options.seed",
-                     "options.batch", "options.algorithm", "options.delay", "options.decay", "options.layout",
-                     "options.iterations", "options.learn_alpha"], WAYS),
+                     "options.batch", "options.patience", "options.algorithm", "options.delay",
+                     "options.decay", "options.layout", "options.iterations", "options.learn_alpha"], WAYS),
     **dict.fromkeys(["report.iterations", "report.setbacks", "report.relocated", "report.skipped",
                      "report.alpha_moves"], OVER),
     **dict.fromkeys(["report.optimality_gap", "report.gap", "report.error_bound", "report.eigenvalue_error",
