@@ -372,8 +372,9 @@ class Training(Case):
         self.assertRegex(error, r"device \S+: ")
         self.assertRegex(error, r"read \S+: [\d,]+ rows x")
         iterations = [int(i) for i in re.findall(r"^iteration (\d+):", error, re.M)]
-        self.assertEqual(iterations, [2**i for i in range(len(iterations))])
-        self.assertGreaterEqual(len(iterations), 3)
+        powers = [2**i for i in range(max(iterations).bit_length())]  # and others where a second has passed
+        self.assertEqual([i for i in iterations if i in powers], powers)
+        self.assertGreaterEqual(len(powers), 3)
 
     def test_json_result(self):
         result = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu")
