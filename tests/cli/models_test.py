@@ -342,6 +342,14 @@ class Classifiers(Models):
             self.assertEqual((result["optimality_gap"], result["certificate"], result["setbacks"]),
                              (None, None, 0), verb)
 
+    def test_small_weights_leave_the_parameters(self):
+        """Akaike's criterion is twice these and hardly more, of which rounding is most."""
+        for i in range(12):
+            rows = f"1,{125 + i},0.003\n2,0,0.003\n4,0,0.001\n"
+            self.write("small.csv", "a,y,w\n" + rows)
+            self.fit("glm", "small.csv", "--family", "negative-binomial", "--alpha", 0.1, "--l2", 0.001,
+                     "--weights", "w")
+
     def test_no_gap_without_penalty(self):
         self.assertNotIn("gap", kiln("svm", self.path("two.csv"), "--target", "y", "--l2", 0, *CPU)[0])
 

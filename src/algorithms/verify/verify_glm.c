@@ -146,7 +146,8 @@ static struct sum akaike(const struct ki_verify_model *m, const struct sum *devi
                       high = spread ? of_deviance(m, deviance->high) : deviance->high,
                       here = spread ? of_deviance(m, deviance->value) : deviance->value;
     if (spread) sum.value += here;
-    size = (ki_units(FORMULA, m->type) + ki_units(m->X.rows, KILN_F64)) * (size + fabsl(spread ? here : 0));
+    size = (ki_units(FORMULA, m->type) + ki_units(m->X.rows, KILN_F64)) * (size + fabsl(spread ? here : 0)) +
+           ki_units(4, KILN_F64) * fabsl(sum.value); /* of small weights all that counts is parameters */
     sum.low = deviance->low > 0 || !spread ? sum.value + (low - here) - size : (long double)-INFINITY;
     sum.high = sum.value + (high - here) + size;
     return sum;
