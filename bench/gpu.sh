@@ -31,7 +31,7 @@ step() {
     if "$@" >"$out/logs/$name.log" 2>&1; then result=ok; else result="FAILED ($?)"; failed=1; fi
     took=$(($(date +%s) - began))
     echo "== $name: $result, $took s"
-    last=$(tail -n 1 "$out/logs/$name.log" | tr -d '\\"' | cut -c1-120)
+    last=$(tail -n 1 "$out/logs/$name.log" | sed "s|$out|OUT|g" | tr -d '\\"' | cut -c1-120)
     printf '{"step": "%s", "result": "%s", "seconds": %d, "last_line": "%s", "date": "%s", "commit": "%s"}\n' "$name" \
         "$result" "$took" "$last" "$(date +%F)" "$commit" >>"$out/gpu-checks.jsonl"
     tail -n "${TAIL:-12}" "$out/logs/$name.log"

@@ -290,6 +290,14 @@ def check_listed(folder):
                    f"{there.count(name)}")
 
 
+def check_machines(folder):
+    """Results name no folder of the machine that they were measured on."""
+    for path in sorted((ROOT / folder).glob("*.json*")):
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            if found := re.search(r"/(root|home|tmp)/\S*", line):
+                yield f"{path.relative_to(ROOT)}:{number}: {found[0]}, a path of one machine"
+
+
 def check_folders():
     """No folder of src/ holds more files than a newcomer can look over."""
     for folder in sorted(path for path in (ROOT / "src").rglob("*") if path.is_dir()):
@@ -316,6 +324,7 @@ def main():
         problems += check_page(page)
     for folder in ("bench/results", "bench/studies"):
         problems += check_listed(folder)
+        problems += check_machines(folder)
     rooms = find_rooms()
     for folder in MAY_INCLUDE:
         for path in files(folder):

@@ -1,6 +1,6 @@
 """Passes over 60,000 x 784 bytes, MNIST's shape, kept as bytes and in f32 or f64, in turns.
 
-    PYTHONPATH=python KILN_LIBRARY=... python bench/studies/narrow.py --json FILE
+    PYTHONPATH=python KILN_LIBRARY=... python bench/studies/narrow.py --json FILE --commit TEXT
 
 The time is the processor's, of one thread, as neighbours disturb that least: the median of `--repeat` turns.
 """
@@ -28,11 +28,27 @@ def turns(call, matrices: dict[str, kiln.Matrix], repeat: int) -> dict[str, floa
     return {name: round(statistics.median(of[1:]), 2) for name, of in times.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeat", type=int, default=21)
+def parse(doc: str, repeat: int) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--repeat", type=int, default=repeat)
     parser.add_argument("--json", type=pathlib.Path)
-    arguments = parser.parse_args()
+    parser.add_argument("--commit", default="unknown")
+    return parser.parse_args()
+
+
+def keep(arguments: argparse.Namespace, doc: str, device: kiln.Device, rows: list[dict]) -> None:
+    """Writes the rows to the file that was asked for, a line each, with what they are and where from."""
+    if not arguments.json:
+        return
+    head = {"what": " ".join(doc.split("\n\n")[0].split()) + " Processor time of one thread in turns; results "
+                    "have the same bits",
+            "device": device.description, "date": datetime.date.today().isoformat(), "commit": arguments.commit}
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    arguments.json.write_text(json.dumps(head)[:-1] + ', "rows": [\n' + lines + "\n]}\n")
+
+
+def main() -> None:
+    arguments = parse(__doc__, 21)
     device, random = kiln.Device("cpu", threads=1), np.random.default_rng(1)
     pixels, rows = random.integers(0, 256, (60000, 784)).astype(np.uint8), []
     for dtype in (np.float32, np.float64):
@@ -47,12 +63,7 @@ def main() -> None:
             rows.append({"pass": name, "type": np.dtype(dtype).name, **times,
                          "ratio": round(times["wide_ms"] / times["u8_ms"], 2)})
             print(rows[-1])
-    if arguments.json:
-        head = {"what": " ".join(__doc__.split("\n\n")[0].split()) + " Processor time of one thread in turns, "
-                        "beside other work that took all cores; results have the same bits",
-                "device": "AMD EPYC, 1 thread, AVX-512", "date": datetime.date.today().isoformat()}
-        lines = ",\n".join(json.dumps(row) for row in rows)
-        arguments.json.write_text(json.dumps(head)[:-1] + ', "rows": [\n' + lines + "\n]}\n")
+    keep(arguments, __doc__, device, rows)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,15 @@
 """Passes over a sparse X of ones, kept as one number and with values, in turns.
 
-    PYTHONPATH=python KILN_LIBRARY=... python bench/studies/same.py --json FILE
+    PYTHONPATH=python KILN_LIBRARY=... python bench/studies/same.py --json FILE --commit TEXT
 
 The time is the processor's, of one thread, as neighbours disturb that least: the median of `--repeat` turns.
 """
-import argparse
-import datetime
-import json
-import pathlib
-
 import kiln
 import numpy as np
 import scipy.sparse
 from kiln._arrays import Matrix
 from kiln._library import ffi, lib
-from narrow import turns
+from narrow import keep, parse, turns
 
 
 def with_values(S: scipy.sparse.csr_matrix, device: kiln.Device) -> kiln.Matrix:
@@ -45,10 +40,7 @@ SHAPES = (("a9a's shape, 32,561 x 123, 14 a row", 32561, 126, 14, 2.0),
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--json", type=pathlib.Path)
-    arguments = parser.parse_args()
+    arguments = parse(__doc__, 7)
     device, random, rows = kiln.Device("cpu", threads=1), np.random.default_rng(1), []
     for shape, m, n, count, skew in SHAPES:
         made = ones(random, m, n, count, skew)
@@ -68,12 +60,7 @@ def main() -> None:
                 rows.append({"shape": shape, "pass": name, "type": np.dtype(dtype).name, **times,
                              "ratio": round(times["values_ms"] / times["one_ms"], 2)})
                 print(rows[-1], flush=True)
-    if arguments.json:
-        head = {"what": " ".join(__doc__.split("\n\n")[0].split()) + " Processor time of one thread in turns, "
-                        "beside other work that took all cores; results have the same bits",
-                "device": "AMD EPYC, 1 thread, AVX-512", "date": datetime.date.today().isoformat()}
-        lines = ",\n".join(json.dumps(row) for row in rows)
-        arguments.json.write_text(json.dumps(head)[:-1] + ', "rows": [\n' + lines + "\n]}\n")
+    keep(arguments, __doc__, device, rows)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 
 enum { MOST = 140 };
 
-/* What rounding may make of a product of k numbers, and of the reflections and cuts before it. */
+/* Rounding may make so much of a product of k numbers, and of the reflections and cuts before it. */
 static double rounding_of(int64_t k) {
     return 8 * (double)k * DBL_EPSILON;
 }

@@ -133,7 +133,8 @@ def main() -> int:
         verb, found, commands = attempt(arguments, index, here)
         counts[verb] += 1
         if found:
-            findings.append({"problem": index, "verb": verb, "found": found, "commands": commands})
+            named = [command.replace(str(arguments.tool), "kiln") for command in commands]
+            findings.append({"problem": index, "verb": verb, "found": found, "commands": named})
             print(
                 f"problem {index} (--seed {arguments.seed} --only {index}), in {here}:\n  "
                 + "\n  ".join(["; ".join(commands)[:600], *found]),

@@ -37,7 +37,7 @@ static int64_t square_bytes(const kiln_matrix *A) {
     return A->cols * A->cols * ki_type_bytes(A->type);
 }
 
-/* As many rows' matrices as keep the device busy, within a share of its memory. */
+/* Returns how many rows' matrices keep the device busy, within a share of its memory. */
 static int64_t matrix_groups(const kiln_matrix *A) {
     const int64_t most = ki_min(A->rows, (int64_t)A->device->properties.compute_units * GROUPS_A_UNIT);
     return ki_max(1, ki_min(most, ki_min(MATRICES_BYTES, A->device->budget / 8) / square_bytes(A)));
