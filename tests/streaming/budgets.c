@@ -459,6 +459,7 @@ static void ratings_beside_their_transpose(void **state) {
             if (!(fabs(report.objective - want[sfa]) <= 1e-8 * want[sfa]))
                 fail_msg("%d %%: %.17g, not %.17g", percent, report.objective, want[sfa]);
             if (!sfa && percent >= BOTH) assert_true(s.bytes_up <= 2 * STEPS * bytes);
+            kiln_report_free(&report);
             kiln_matrix *const all[] = {R, o.X, o.Y, o.B};
             for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
             kiln_device_close(o.device);
