@@ -36,6 +36,12 @@ attempt() {
     }
 }
 
+# bounded SECONDS command...: what hangs is ended, and says where, so that the rest runs and its own output is seen.
+export PYTHONFAULTHANDLER=1
+bounded() {
+    attempt timeout --signal=ABRT --kill-after=30 "$@"
+}
+
 # run_tests FOLDER ctest-arguments... Three at a time on CI's two processors, as the tests of drivers that hang and of MPI mostly wait.
 run_tests() {
     folder=$1
@@ -58,24 +64,24 @@ beside_sanitizers() {
     say "checking the tree: layers, figures, format, lint"
     attempt ./scripts/check_tree.py
     attempt python3 bench/plot.py --check
-    attempt ./scripts/lint.sh build-gcc
+    bounded 1800 ./scripts/lint.sh build-gcc
 
     say "tests of the Python package"
     install_package
-    attempt build-python/bin/mypy
+    bounded 600 build-python/bin/mypy
     # Kernels as PoCL compiles them for users. Two processes, as many of these tests wait for others that they begin.
     . build-gcc/tests/kernels.sh
-    attempt env KILN_TOOL="$PWD/build-gcc/kiln" build-python/bin/python -m pytest -q -n 2 --dist loadfile
+    bounded 2400 env KILN_TOOL="$PWD/build-gcc/kiln" build-python/bin/python -m pytest -q -n 2 --dist loadfile
     # At most a minute; more problems and other seeds by hand. On OpenCL three shapes, so that few kernels are built.
     say "an audit that shares nothing with what it audits: problems drawn at random, through the tool and the package"
-    attempt build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
+    bounded 300 build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
         --seed 41 --problems 500 --seconds 40
-    attempt build-python/bin/python tests/audit --entrances package \
+    bounded 300 build-python/bin/python tests/audit --entrances package \
         --devices opencl --shapes 3 --seed 3 --problems 12 --seconds 20
     say "real tables from end to end"
-    build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || attempt test $? = 77
+    timeout 600 build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || attempt test $? = 77
     say "the documentation site"
-    attempt ./scripts/docs.sh build-python/bin/python
+    bounded 600 ./scripts/docs.sh build-python/bin/python
     return "$failed"
 }
 

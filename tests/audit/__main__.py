@@ -15,12 +15,14 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import collections
 import datetime
+import faulthandler
 import json
 import os
 import pathlib
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import typing
@@ -51,7 +53,14 @@ VERBS = {
     **factors.VERBS,
     **decompositions.VERBS,
 }
+PATIENCE = 120  # seconds for a problem, which takes a few at most
 TOOL_ONLY = {"table", "spectral"}  # the package has no like of the one, and graphs in other forms
+
+
+def give_up(index: int) -> None:
+    print(f"problem {index} hangs: all threads", flush=True)
+    faulthandler.dump_traceback()
+    os._exit(1)
 
 
 def attempt(
@@ -130,7 +139,10 @@ def main() -> int:
             break
         here = folder / str(index)
         here.mkdir()
+        hang = threading.Timer(PATIENCE, give_up, [index])
+        hang.start()
         verb, found, commands = attempt(arguments, index, here)
+        hang.cancel()
         counts[verb] += 1
         if found:
             named = [command.replace(str(arguments.tool), "kiln") for command in commands]
