@@ -218,7 +218,8 @@ int run_read_columns(struct run *run, const kiln_data *data, const kiln_model *m
                   settings->offset, settings->offset_file}};
     int code = 0;
     for (size_t i = 0; !code && i < sizeof roles / sizeof *roles; i++) {
-        const bool taken = roles[i].found && is_taken(run, model, roles[i].what, roles[i].asked);
+        const bool taken =
+            roles[i].found && roles[i].column && is_taken(run, model, roles[i].what, roles[i].asked);
         if (roles[i].found && !taken)
             say_error("kiln: warning: the column of the file's %s, '%s', is not used", roles[i].what,
                       roles[i].name);

@@ -126,15 +126,25 @@ static int tell(const struct topic_evaluation *e) {
     return code;
 }
 
+static int check_settings(const struct settings *given) {
+    if (given->plot)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln lda and gap draw topics",
+                         "--plot draws nothing of a topic model's evaluation");
+    if (given->weights || given->weights_file || given->offset || given->offset_file)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "", "--%s: every document of a topic model counts alike",
+                         given->weights || given->weights_file ? "weights" : "offset");
+    return 0;
+}
+
 int evaluate_topics(struct run *run, const kiln_model *model) {
     struct topic_evaluation e = {.run = run, .model = model};
     const char *names = kiln_model_text(model, "columns");
     kiln_type type;
     model_tensor_shape(model, "B", &type, &e.words, &e.topics);
-    int code = run->settings->plot ? fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln lda and gap draw topics",
-                                               "--plot draws nothing of a topic model's evaluation")
-                                   : run_open_device(run, "cpu");
+    int code = check_settings(run->settings);
+    if (!code) code = run_open_device(run, "cpu");
     if (!code) code = run_read(run, &e.data, run->arguments[1], type, model);
+    if (!code) code = run_read_columns(run, e.data, model, NULL, NULL);
     if (!code && kiln_matrix_format(kiln_data_X(e.data)) != KILN_CSR)
         code = fail_with(KILN_ERR_DATA, READING, "Matrix Market, .npz, LIBSVM and bags of words are sparse",
                          "%s is a dense matrix, and no counts of words", run->arguments[1]);

@@ -51,8 +51,9 @@ static int read_operand(struct product *p, const kiln_matrix **operand, const ch
     plain.zero_based = false;
     kiln_data **data = &p->data[p->count++];
     if (p->count > 1) run->settings = &plain;
-    const int code = p->count > 1 && run->processes ? read_apart(p, data, path)
-                                                    : run_read(run, data, path, type_of(given->type), NULL);
+    int code = p->count > 1 && run->processes ? read_apart(p, data, path)
+                                              : run_read(run, data, path, type_of(given->type), NULL);
+    if (!code) code = run_read_columns(run, *data, NULL, NULL, NULL);
     run->settings = given;
     if (!code) *operand = kiln_data_X(*data);
     return code;

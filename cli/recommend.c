@@ -102,6 +102,7 @@ static int take_data(struct recommending *r) {
     int code = run_open_device(run, "cpu");
     if (code || run->count == 1) return code;
     code = run_read(run, &r->data, run->arguments[1], r->type, r->model);
+    if (!code) code = run_read_columns(run, r->data, r->model, NULL, NULL);
     if (!code && kiln_matrix_format(kiln_data_X(r->data)) != KILN_CSR)
         code = fail_with(KILN_ERR_DATA, READING, "--format ratings reads lines of user, item and rating",
                          "%s is a dense matrix, in which every entry is a rating", run->arguments[1]);

@@ -188,12 +188,17 @@ class MiniBatchKMeans(KMeans):
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         X = self._checked(X)
         rows, batch, patience = X.shape[0], min(self.batch_size, X.shape[0]), self.max_no_improvement
-        if patience is not None and not (isinstance(patience, (int, np.integer)) and patience >= 1):
+        if patience is not None and not (isinstance(patience, (int, np.integer)) and patience >= 0):
             raise ValueError(f"The 'max_no_improvement' parameter of {type(self).__name__} must be an int "
-                             f"from 1 on, or None. Got {patience!r} instead.")
-        patience = 0 if patience is None else min(int(patience), _ENDLESS)
-        self._cluster(X, sample_weight, self._restarts(), batch=batch, patience=patience,
-                      max_iterations=max(1, self.max_iter * rows // batch))
+                             f"from 0 on, or None. Got {patience!r} instead.")
+        steps = max(1, self.max_iter * rows // batch)
+        self._beginning = patience == 0  # the second batch, the first that counts, ends it unheard
+        try:
+            self._cluster(X, sample_weight, self._restarts(), batch=batch,
+                          patience=0 if patience is None else min(int(patience), _ENDLESS),
+                          max_iterations=min(steps, 2) if self._beginning else steps)
+        finally:
+            del self._beginning
         self.n_steps_ = self.n_iter_
         self.n_iter_ = -(-self.n_steps_ * batch // rows)
         if not self.compute_labels:

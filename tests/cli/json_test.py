@@ -1,5 +1,6 @@
 """The output of --json has the keys and types of json_schema.json: each key of an object is there, with the
-type that it had, but for those whose name ends in "?"; and no other key is. A type is "integer", "number",
+type that it had, but for those whose name ends in "?"; and no other key is. docs/command-line.md names each of
+them: those of the outermost object in the row of its schema, or below the table. A type is "integer", "number",
 "string", "boolean", "null", several with "|" between them, an object of keys, or a list of one type. Under
 "any" is whatever a model file says.
 
@@ -11,12 +12,15 @@ usage: json_test.py KILN           checks
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "json_schema.json")
+PAGE = os.path.join(os.path.dirname(SCHEMA), "..", "..", "docs", "command-line.md")
 FREE = {"metadata"}  # keys whose objects are a model's own
+ELSEWHERE = {"options", "figures"}  # keys whose objects' keys have another page
 
 COMMANDS = [
     "hits links.edges --top 3 -o h.kiln",
@@ -187,6 +191,32 @@ def problems(value, kind, where):
     return [] if fits else [f"{where}: is {own if isinstance(own, str) else 'no scalar'}, not {kind}"]
 
 
+def keys_of(kind):
+    """All keys of a type, and of what is in it."""
+    if isinstance(kind, list):
+        return {key for part in kind for key in keys_of(part)}
+    if not isinstance(kind, dict):
+        return set()
+    own = set() if is_choice(kind) else {key.rstrip("?") for key in kind}
+    return own | {key for name, part in kind.items() if name not in ELSEWHERE for key in keys_of(part)}
+
+
+def undocumented(schema):
+    with open(PAGE) as file:
+        page = file.read()
+
+    def names(text):
+        return {word for code in re.findall(r"`([^`\n]*)`", text) for word in re.findall(r"\w+", code)}
+
+    common = names(page[page.index("### `metrics`"):]) | {"schema", "kiln_version", "verb", "error"}
+    found, everywhere = [], names(page)
+    for name, kind in schema.items():
+        row = names("\n".join(line for line in page.splitlines() if line.startswith("|") and name in line))
+        found += [f"docs/command-line.md: {name}: no row or section names {key}" for key in
+                  sorted({key.rstrip("?") for key in kind} - row - common | keys_of(kind) - everywhere)]
+    return found
+
+
 def main():
     kiln = os.path.abspath(sys.argv[1])
     seen, outputs = {}, []
@@ -215,6 +245,7 @@ def main():
     found = [f"kiln {command}: {problem}" for command, name, value in outputs
              for problem in problems(value, schema[name], name)]
     found += [f"{name}: no command prints it" for name in schema if name not in seen]
+    found += undocumented(schema)
     print(*found, sep="\n")
     sys.exit(1 if found else 0)
 

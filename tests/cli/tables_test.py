@@ -500,6 +500,12 @@ class Packed(Tables):
         for verb in ("als", "sfa"):
             self.assertIn(unused, kiln(verb, sparse, "--factors", 1, "--device", "cpu", "-o", model)[1])
             self.assertIn(unused, kiln("verify", model, sparse)[1])
+        self.assertIn(unused, kiln("recommend", model, sparse, "--user", 1)[1])
+        kiln("gap", sparse, "--topics", 2, "--device", "cpu", "-o", model)
+        self.assertIn(unused, kiln("evaluate", model, sparse)[1])
+        self.assertIn("counts alike", kiln("evaluate", model, sparse, "--weights-file", back, code=2)[1])
+        self.assertIn(unused, kiln("mmchain", sparse, self.table("y.csv", [{"y": 1}] * 13), "--device", "cpu",
+                                   "-o", self.path("product.npy"))[1])
         error = kiln("linreg", packed, *CPU, code=3)[1]
         self.assertIn("a classifier takes it, as kiln logreg", error)
 
