@@ -148,6 +148,9 @@ const struct option tool_options[] = {
      .verbs = LISTS | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN), .value = "COLUMN", AT(weight),
      .help = "Lists of links or ratings: the column with the weight of a link, or with the rating, as "
              "--source."},
+    {.name = "undirected", .kind = OPTION_FLAG, .group = GROUP_DATA,
+     .verbs = BIT(LEADS) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN), AT(undirected),
+     .help = "Lists of links: each leads both ways."},
     {.name = "target-file", .kind = OPTION_PATH, .group = GROUP_DATA, .verbs = LABELLED, .value = "FILE",
      AT(target_file),
      .help = "Matrix Market, npy, npz: a file with the targets, one row for each row of the data."},

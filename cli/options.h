@@ -28,7 +28,8 @@ struct settings {
     double checkpoint_every, time_limit;
     bool probabilities, decision;
     const char *format, *parts, *target, *target_file, *vocabulary, *to, *targets_to;
-    const char *source, *weight;                                       /* columns of a list, beside target */
+    const char *source, *weight; /* columns of a list, beside target */
+    bool undirected;
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
     const char *missing, *missing_words, *unseen, *extra_columns;
     bool decimal_comma;
@@ -104,6 +105,7 @@ enum verb_id {
     VERB_RANDOM,    /* and draws random numbers */
     VERB_PASSES,    /* and only passes over the data, which may stay in their file */
     VERB_LINKS,     /* and takes a list of links or ratings */
+    VERB_LEADS,     /* and minds where a link leads */
     VERB_KINDS
 };
 #define VERB_BIT(verb) (1u << VERB_##verb)

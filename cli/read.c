@@ -109,6 +109,7 @@ static void default_columns(const struct run *run, kiln_read_options *options, c
         default_text(&options->source, used, "source");
         default_text(&options->target, used, "target");
         default_text(&options->weight, used, "weight");
+        options->undirected |= json_is_true(json_object_get(used, "undirected"));
     }
     const char *missing = json_string_value(json_object_get(used, "missing"));
     if ((kinds & trained) && missing && strcmp(missing, "drop") == 0) options->missing = KILN_MISSING_DROP;
@@ -175,6 +176,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .target_file = settings->target_file,
                                  .source = settings->source,
                                  .weight = settings->weight,
+                                 .undirected = settings->undirected,
                                  .weights = settings->weights,
                                  .offset = settings->offset,
                                  .groups = settings->groups,

@@ -130,6 +130,7 @@ static void put_options(struct result *result, const struct solving *s) {
     if (settings->source) PUT(result, "source", TEXT(settings->source));
     if (settings->target && links) PUT(result, "target", TEXT(settings->target));
     if (settings->weight) PUT(result, "weight", TEXT(settings->weight));
+    if (settings->undirected) PUT(result, "undirected", FLAG(true));
     if (s->run->verb->kinds & VERB_BIT(ROWS)) {
         PUT(result, "missing", TEXT(settings->missing));
         const bool weighs = run_has_option(s->run, "weights");

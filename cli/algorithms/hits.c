@@ -221,7 +221,7 @@ const struct verb verb_of_hits = {
     "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
     .run = solve_run,
     .solver = &solver,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(PASSES) | VERB_BIT(LINKS),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(PASSES) | VERB_BIT(LINKS) | VERB_BIT(LEADS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_hits,

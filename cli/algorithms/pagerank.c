@@ -373,7 +373,7 @@ const struct verb verb_of_pagerank = {
     "kiln pagerank more.mtx --unweighted --warm-start web.kiln -o more.kiln",
     .run = solve_run,
     .solver = &solver,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(LINKS) | VERB_BIT(PASSES),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(LINKS) | VERB_BIT(LEADS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_pagerank,

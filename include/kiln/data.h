@@ -131,6 +131,10 @@ typedef struct kiln_read_options {
      * there is no such column; the message lists those that there are. ERR_ARGUMENT: the file is of another
      * format. */
     const char *source, *weight;
+    /* Edge lists: each link leads both ways, X_ji = X_ij, a vertex's link to itself once. Links that are
+     * listed both ways add up, as others that are there several times. ERR_ARGUMENT: the file is of another
+     * format. */
+    int undirected;
 } kiln_read_options;
 
 /* Reads X (and y) onto the device. path "-" is standard input, read once.

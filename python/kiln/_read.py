@@ -60,7 +60,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
          numeric: Any = None, missing: str | None = None, missing_words: str | None = None,
          reference: Any = None, columns: Any = None, format: str | None = None,
          part: tuple[int, int] | None = None, parts: bool = False, source: str | int | None = None,
-         weight: str | int | None = None, device: str | Device | None = None, mapped: bool = False) -> Data:
+         weight: str | int | None = None, undirected: bool = False, device: str | Device | None = None,
+         mapped: bool = False) -> Data:
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, Parquet and
     Feather or Arrow files through pyarrow, into arrays; and tables in memory.
 
@@ -93,7 +94,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     source, weight: with one of them a file is a list of links, or of ratings with format="ratings". The
     column with the node that a link comes from, or the user, is source, that with the node it leads to, or
     the item, target, and that with the link's weight, or the rating, weight: each by its name in the header,
-    or by an index as target.
+    or by an index as target. undirected: links of a list lead both ways.
     """
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
     if str(dtype) not in kinds:
@@ -118,7 +119,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     texts = {name: ffi.new("char[]", c_name(value, name)) for name, value in words.items()
              if value is not None}
     options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT,
-                     missing=ways[missing], allow_nonfinite=missing == "nan", **texts)
+                     missing=ways[missing], allow_nonfinite=missing == "nan", undirected=undirected, **texts)
     if source is None and weight is None and (texts or model is not None):  # rows, and no list of links
         options.tables = lib.KILN_FILE_CSV
     if model is not None:
@@ -176,7 +177,7 @@ def _read(source: Any, where: Device, options: Any, format: str | None, columns:
     """The kiln_data of a source, and what messages call it."""
     paths = isinstance(source, (str, bytes, os.PathLike, list, tuple))
     table = None if paths else source if hasattr(source, "__arrow_c_stream__") else as_table(source)
-    links = [name for name in ("source", "weight") if getattr(options, name)]
+    links = [name for name in ("source", "weight", "undirected") if getattr(options, name)]
     said = f"{links[0]}= is of files of links or ratings in text" if links else ""
     if table is None:
         files = _files(source)

@@ -209,7 +209,9 @@ def test_numbers_and_mixed_names() -> None:
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("header", [True, False])
 def test_the_tool_ranks_a_file_of_links_alike(tool: Any, tmp_path: Any, named: bool, header: bool) -> None:
-    """Text names with blanks, commas and quotes; columns by their names, by options, or by their places."""
+    """Text names with blanks, commas and quotes; columns by their names, by options, or by their places; links
+    that lead both ways, or one."""
+    undirected = named == header
     frame = LINKS.replace({"node 3": 'three, "III"', "node 5": "5"}).assign(note="x,y")
     frame = frame[["note", "target", "weight", "source"]]
     other = (
@@ -222,6 +224,7 @@ def test_the_tool_ranks_a_file_of_links_alike(tool: Any, tmp_path: Any, named: b
         else ({} if named else {"source": "by town", "target": "into", "weight": "seats"})
     )
     more = [word for role, column in places.items() for word in (f"--{role}", column)]
+    more += ["--undirected"] * undirected
     subprocess.run(
         [
             tool,
@@ -238,9 +241,24 @@ def test_the_tool_ranks_a_file_of_links_alike(tool: Any, tmp_path: Any, named: b
     )
     lines = [line.split("\t") for line in (tmp_path / "scores.tsv").read_text().splitlines()]
     assert {node: float(score) for node, score in lines} == pytest.approx(
-        kiln.pagerank(frame, **CPU).scores.to_dict(), rel=1e-6
+        kiln.pagerank(frame, undirected=undirected, **CPU).scores.to_dict(), rel=1e-6
     )
     subprocess.run([tool, "verify", tmp_path / "m.kiln", tmp_path / "links.csv", "--quiet"], check=True)
+
+
+def test_links_of_a_file_lead_both_ways(tool: Any, tmp_path: Any) -> None:
+    (tmp_path / "g.edges").write_text("a b 2\nb a 1\nb c 4\nc c 3\n")
+    with pytest.warns(UserWarning, match="lines that repeat a link: 1"):
+        both = kiln.read(tmp_path / "g.edges", undirected=True).X
+    np.testing.assert_array_equal(both.toarray(), [[0, 3, 0], [3, 0, 4], [0, 4, 3]])
+    done = subprocess.run([tool, "hits", tmp_path / "g.edges", "--undirected", "-q", "--scores", "-"],
+                          check=True, text=True, capture_output=True)
+    scores = [[float(word) for word in line.split("\t")[1:]] for line in done.stdout.splitlines()[:3]]
+    np.testing.assert_allclose(np.array(scores), np.column_stack(kiln.hits(both, **CPU)[:2]), rtol=1e-6)
+    np.save(tmp_path / "m.npy", np.ones((2, 2)))
+    for odd in (tmp_path / "m.npy", pd.DataFrame({"from": [1], "to": [2]})):
+        with pytest.raises(kiln.ArgumentError, match="undirected=?(?:True)? is of (links|files of links)"):
+            kiln.read(odd, undirected=True)
 
 
 def test_what_is_no_graph_is_said() -> None:

@@ -149,6 +149,26 @@ static void weights_add_up(void **state) {
     ki_table_clear(&r.table);
 }
 
+/* A + A^T but for the loop: the weights of links that are listed both ways add up. */
+static void links_lead_both_ways(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    options.undirected = 1;
+    struct reading r = read_text("a b 0.5\nb a 2\nb c 4\na a 8\na a 1\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_memory_equal(r.table.row_start, ((int64_t[]){0, 2, 4, 5}), 4 * sizeof(int64_t));
+    assert_memory_equal(r.table.col, ((int32_t[]){0, 1, 0, 2, 1}), 5 * sizeof(int32_t));
+    assert_reals(r.table.values, (double[]){9, 2.5, 2.5, 4, 4}, 5);
+    assert_int_equal(r.table.warnings.count, 1);
+    assert_non_null(strstr((const char *)r.table.warnings.text.data, "lines that repeat a link: 2;"));
+    ki_table_clear(&r.table);
+    options.strict = 1;
+    r = read_text("a b\nc c\nb a\n", &options);
+    assert_int_equal(r.status, KILN_ERR_PARSE);
+    assert_non_null(strstr(kiln_last_error()->message, "stands twice"));
+    assert_int_equal(kiln_last_error()->line, 3);
+}
+
 static void refusals(void **state) {
     (void)state;
     static const struct bad_file files[] = {
@@ -320,6 +340,7 @@ int main(void) {
         cmocka_unit_test(columns_by_options),
         cmocka_unit_test(names_are_text),
         cmocka_unit_test(weights_add_up),
+        cmocka_unit_test(links_lead_both_ways),
         cmocka_unit_test(refusals),
         cmocka_unit_test(threads_do_not_show),
         cmocka_unit_test(quick_lines_are_as_others),

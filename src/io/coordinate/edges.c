@@ -300,6 +300,16 @@ static kiln_status parse_block(void *of, const struct ki_input *input, const str
     return ki_links_store(&reader->entries, reader->links, count, reader->options, block);
 }
 
+/* Returns how many lines repeat a link: of links that lead both ways two entries are one. */
+static int64_t count_merged(const struct ki_table *table, const struct reader *reader) {
+    int64_t distinct = table->row_start[table->rows];
+    if (!reader->options->undirected) return reader->entries.count - distinct;
+    for (int64_t i = 0; i < table->rows; i++)
+        for (int64_t e = table->row_start[i]; e < table->row_start[i + 1]; e++)
+            distinct += table->col[e] == i;
+    return reader->entries.count - distinct / 2;
+}
+
 /* A file of a few edges may not ask for many rows, so no further check of sizes is needed: each vertex was a
  * word of the file. */
 static kiln_status finish(struct ki_table *table, struct reader *reader, const struct ki_input *input) {
@@ -312,9 +322,10 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
     reader->entries.names[0] = reader->entries.names[1] = &reader->names.levels;
     reader->entries.words[0] = "the link from";
     reader->entries.words[1] = "to";
-    kiln_status status = ki_entries_to_csr(table, &reader->entries, KI_GENERAL, reader->options);
+    kiln_status status = ki_entries_to_csr(
+        table, &reader->entries, reader->options->undirected ? KI_SYMMETRIC : KI_GENERAL, reader->options);
     const struct ki_place place = {.file = ki_input_name(input), .offset = -1};
-    const int64_t merged = status == KILN_OK ? reader->entries.count - table->row_start[table->rows] : 0;
+    const int64_t merged = status == KILN_OK ? count_merged(table, reader) : 0;
     if (merged > 0)
         status = ki_warn(&table->warnings, &place, "--strict makes that an error",
                          "lines that repeat a link: %lld; it stands once, with the sum of its weights",
