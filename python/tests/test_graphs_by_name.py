@@ -209,8 +209,8 @@ def test_numbers_and_mixed_names() -> None:
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("header", [True, False])
 def test_the_tool_ranks_a_file_of_links_alike(tool: Any, tmp_path: Any, named: bool, header: bool) -> None:
-    """Text names with blanks, commas and quotes; columns by their names, by options, or by their places; links
-    that lead both ways, or one."""
+    """Text names with blanks, commas and quotes; columns by their names, by options, or by their places;
+    links that lead both ways, or one."""
     undirected = named == header
     frame = LINKS.replace({"node 3": 'three, "III"', "node 5": "5"}).assign(note="x,y")
     frame = frame[["note", "target", "weight", "source"]]

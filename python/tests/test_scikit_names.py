@@ -229,8 +229,8 @@ def test_batches_end_by_scikit_learns_rule(recwarn):
     assert endless.report_.stopped_by == "max_iterations"
     assert "max_iter ended it" in str(recwarn.pop(ConvergenceWarning).message)
     for passes in (1, 5):
-        at_once, theirs = (package.MiniBatchKMeans(4, batch_size=301, max_no_improvement=0, max_iter=passes,
-                                                   random_state=0).fit(X) for package in (kiln, sklearn.cluster))
+        given = {"batch_size": 301, "max_no_improvement": 0, "max_iter": passes, "random_state": 0}
+        at_once, theirs = (package.MiniBatchKMeans(4, **given).fit(X) for package in (kiln, sklearn.cluster))
         assert at_once.n_steps_ == theirs.n_steps_ == min(passes, 2) and at_once.n_iter_ == theirs.n_iter_
     assert not recwarn.list
     for patience in (-1, 2.5, "ten"):

@@ -1,8 +1,8 @@
 """The output of --json has the keys and types of json_schema.json: each key of an object is there, with the
-type that it had, but for those whose name ends in "?"; and no other key is. docs/command-line.md names each of
-them: those of the outermost object in the row of its schema, or below the table. A type is "integer", "number",
-"string", "boolean", "null", several with "|" between them, an object of keys, or a list of one type. Under
-"any" is whatever a model file says.
+type that it had, but for those whose name ends in "?"; and no other key is. docs/command-line.md names each
+of them: those of the outermost object in the row of its schema, or below the table. A type is "integer",
+"number", "string", "boolean", "null", several with "|" between them, an object of keys, or a list of one
+type. Under "any" is whatever a model file says.
 
 usage: json_test.py KILN           checks
        json_test.py KILN --write   writes json_schema.json anew, from what the commands print: a change of it
