@@ -104,14 +104,24 @@ static void free_layout(struct solving *s) {
 
 /* ---------------------------------------------------------------------------------------- results */
 
-/* The points, too, so that new ones can be placed. */
+/* The points, too, so that new ones can be placed; but of data that stay in their file and may not fit into
+ * memory. */
+static kiln_status keep_points(kiln_model *model, const struct solving *s) {
+    enum { A_NUMBER = 8, SHARE = 4 }; /* bytes; of the budget */
+    const kiln_matrix *X = solving_X(s);
+    if (!s->run->settings->map || kiln_matrix_nnz(X) <= s->run->device_info.memory / SHARE / A_NUMBER)
+        return kiln_model_set_tensor(model, "points", X);
+    say("the points are too much for the model and are left out: kiln predict cannot place new ones");
+    return kiln_model_set_text(model, "points", "left out");
+}
+
 static kiln_status keep(kiln_model *model, const struct solving *s) {
     static const char *const metrics[] = {"ratio", "ratio", "interval", "ordinal"};
     const kiln_mds_options *options = s->options;
     kiln_status status = kiln_model_set_tensor(model, "layout", ((const struct layout *)s->state)->Y);
     if (status == KILN_OK) status = kiln_model_set_text(model, "metric", metrics[options->metric]);
     if (status != KILN_OK || options->dissimilarities) return status;
-    return kiln_model_set_tensor(model, "points", solving_X(s));
+    return keep_points(model, s);
 }
 
 /* A header, then a line a point: its coordinates, its stress, its colour. */
@@ -201,6 +211,7 @@ static int check_points(struct run *run, struct verifying *v, bool dissimilariti
     int64_t rows, cols;
     int code = 0;
     bool same = false;
+    if (kiln_model_text(v->model, "points")) return 0; /* they were left out */
     if (model_tensor_shape(v->model, "points", &type, &rows, &cols) == dissimilarities) {
         verify_entry(v, false, "", "points");
         return 0;
@@ -322,7 +333,7 @@ const struct verb verb_of_mds = {
     "kiln mds distances.csv --dissimilarities --metric ordinal --restarts 10 --coordinates layout.csv",
     .run = solve_run,
     .solver = &solver,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(STARTS) | VERB_BIT(RANDOM) | VERB_BIT(ROWS) | VERB_BIT(PASSES),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .width = width,

@@ -18,8 +18,9 @@ kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matri
     return KILN_OK;
 }
 
-/* Names the first entry that is not finite, or not >= 0. Only called when there is one. */
-static kiln_status name_bad_entry(const char *call, const char *name, const kiln_matrix *A, bool negative) {
+/* Names the first entry that is not finite, or not >= 0, if there is one; A's first row is number `row`. */
+static kiln_status name_bad_entry(const char *call, const char *name, const kiln_matrix *A, bool negative,
+                                  int64_t row) {
     kiln_status status = KILN_OK;
     const int64_t cols = kiln_matrix_cols(A);
     const int64_t count = kiln_matrix_nnz(A);
@@ -28,24 +29,40 @@ static kiln_status name_bad_entry(const char *call, const char *name, const kiln
     double *values = ki_alloc((size_t)bytes);
     if (!values) return ki_fail_nomem((size_t)bytes, name);
     TRY(ki_vector_get(values, A));
-    while (e < count - 1 && isfinite(values[e]) && !(negative && values[e] < 0)) e++;
+    while (e < count && isfinite(values[e]) && !(negative && values[e] < 0)) e++;
+    if (e == count) goto done;
     status = ki_fail(KILN_ERR_DATA,
                      "%s: row %lld, column %lld of %s is %g, but must be %s (rows and columns count from 0)",
-                     call, (long long)(e / cols), (long long)(e % cols), name, values[e],
+                     call, (long long)row + e / cols, (long long)(e % cols), name, values[e],
                      negative ? "a finite number >= 0" : "a finite number");
 done:
     ki_free(values);
     return status;
 }
 
+struct named {
+    const char *call, *name;
+    bool negative;
+};
+
+static kiln_status check_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                              kiln_matrix **made, double *sums) {
+    const struct named *of = each->kept;
+    (void)entry, (void)made, (void)sums;
+    return name_bad_entry(of->call, of->name, rows, of->negative, row);
+}
+
 kiln_status ki_check_finite(const char *call, const char *name, const kiln_matrix *A, bool negative) {
     kiln_status status = KILN_OK;
+    struct named of = {call, name, negative};
+    if (ki_lies_in_file(A))
+        return ki_each_run(NULL, NULL, &(struct ki_each){.run = check_rows, .kept = &of}, A);
     const int64_t cols = kiln_matrix_cols(A);
     double *largest = ki_alloc((size_t)cols * sizeof *largest);
     if (!largest) return ki_fail_nomem((size_t)cols * sizeof *largest, name);
     TRY(kiln_norm(largest, A, KILN_NORM_MAX));
     for (int64_t j = 0; j < cols; j++)
-        if (!isfinite(largest[j])) TRY(name_bad_entry(call, name, A, negative));
+        if (!isfinite(largest[j])) TRY(name_bad_entry(call, name, A, negative, 0));
 done:
     ki_free(largest);
     return status;
@@ -75,7 +92,7 @@ kiln_status ki_check_weights(const char *call, const kiln_matrix *weights) {
     int64_t negative;
     TRY(ki_check_finite(call, "weights", weights, true));
     TRY(ki_find_negative(&negative, weights));
-    if (negative >= 0) TRY(name_bad_entry(call, "weights", weights, true));
+    if (negative >= 0) TRY(name_bad_entry(call, "weights", weights, true, 0));
 done:
     return status;
 }

@@ -22,6 +22,7 @@ BUDGET = 0.5  # of X
 CLUSTERS, MEMBERS = 3, 4000  # K-Means: rows
 LONG, OWN, FILLED = 200, 60, 50  # columns of dense X; of a cluster in sparse X, and entries of a row
 VERTICES, LINKS = 1500, 200  # PageRank: links of a vertex
+POINTS, LONG_POINTS = 800, 1000  # MDS: points, and their columns
 USERS, ITEMS, RATINGS = 2400, 1600, 200  # ALS: ratings of a user
 TENTH = 0.1
 
@@ -63,6 +64,21 @@ def make_clusters(folder):
     for code in "fd":
         write(os.path.join(folder, f"clusters-dense-{code}.npy"), npy(dense, code, MEMBERS, LONG))
         npz(os.path.join(folder, f"clusters-sparse-{code}.npz"), data, columns, starts, code, OWN * CLUSTERS)
+
+
+def make_points(folder):
+    """Points in many columns, and dissimilarities that are near distances in a plane."""
+    dice = random.Random(11)
+    centres = [[dice.gauss(0, 2) for _ in range(LONG_POINTS)] for _ in range(CLUSTERS)]
+    points = [x + dice.gauss(0, 1) for i in range(POINTS) for x in centres[i % CLUSTERS]]
+    plane = [complex(dice.gauss(0, 1), dice.gauss(0, 1)) for _ in range(POINTS)]
+    apart = [[0.0] * POINTS for _ in range(POINTS)]
+    for i, x in enumerate(plane):
+        for j in range(i):
+            apart[i][j] = apart[j][i] = 0.5 + abs(x - plane[j]) * (1 + 0.1 * dice.random())
+    for code in "fd":
+        write(os.path.join(folder, f"points-{code}.npy"), npy(points, code, POINTS, LONG_POINTS))
+        write(os.path.join(folder, f"apart-{code}.npy"), npy(itertools.chain(*apart), code, POINTS, POINTS))
 
 
 def make_graph(folder):
@@ -203,7 +219,14 @@ TOPICS = (
     ("lda", "--steps", "3"),
 )
 
+LAYOUTS = (
+    ("points",),
+    ("apart", "--dissimilarities"),
+    ("apart", "--dissimilarities", "--metric", "interval"),
+)
+
 BRIEF = *(CASES[i] for i in (0, 4, 8, 9)), KMEANS[0], SVD[0], FACTORS[0], FACTORS[4], TOPICS[0], TOPICS[2]
+BRIEF += LAYOUTS[:1]
 
 
 class Runs:
@@ -211,6 +234,7 @@ class Runs:
         self.kiln, self.folder, self.failed, self.known = kiln, folder, 0, {}
         self.entries = make(folder)
         make_clusters(folder)
+        make_points(folder)
         make_graph(folder)
         make_ratings(folder)
 
@@ -371,6 +395,28 @@ class Runs:
         again = self.run(*command, *way, "--deterministic")
         assert again[name] == once[name] and model_tensors(model) == right, "the same budget gave other bits"
 
+    def compare_layouts(self, device, case, shape, code, mapped):
+        """Few iterations from the same start, but that a dimension may be mirrored."""
+        data, out = self.path(f"{case[0]}-{code}.npy"), self.path("layout.csv")
+        command = ["mds", data, *case[1:], "--max-iterations", "3", "--coordinates", out, "--type",
+                   "f32" if code == "f" else "f64"]
+        want = self.run(*command, "--device", "cpu")
+        right = read(out).split("\n")
+        way = self.budget(device, data, mapped)
+        got = self.run(*command, *way)
+        found = read(out)
+        digits = 1e-9 if code == "d" else 1e-3
+        assert abs(got["stress"] - want["stress"]) <= digits * want["stress"], f"stress {got['stress']}"
+        numbers = [[float(x) for x in line.split(",")] for line in right[1:] if line]
+        most = max(abs(x) for line in numbers for x in line)
+        for line, row in zip(found.split("\n")[1:], numbers):
+            for text, x in zip(line.split(","), row, strict=True):
+                assert abs(abs(float(text)) - abs(x)) <= digits * most, f"{text}, not {x}"
+        assert got["memory"]["panels"] > 10, "X was not streamed"
+        assert got["memory"]["peak"] <= int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
+        self.run(*command, *way)
+        assert read(out) == found, "the same budget gave other bits"
+
     def compare(self, device, case, shape, code, mapped):
         model = self.path("m.kiln")
         want = self.plenty(case, shape, code)
@@ -416,6 +462,7 @@ def cases(runs):
     yield from ((runs.compare_ranks, case, "sparse") for case in PAGERANK)
     yield from ((runs.compare_factors, case, "sparse") for case in FACTORS)
     yield from ((runs.compare_topics, case, "sparse") for case in TOPICS)
+    yield from ((runs.compare_layouts, case, "dense") for case in LAYOUTS)
 
 
 def main(kiln, *devices):
@@ -430,6 +477,8 @@ def main(kiln, *devices):
                     continue  # a CPU holds what it has read
                 if compare == runs.compare_triples and not device.startswith("cpu"):
                     continue
+                if compare == runs.compare_layouts and not device.startswith("cpu"):
+                    continue  # a GPU has all pairs, or all points
                 if compare == runs.compare_ranks and "*" in device:
                     continue  # members gather by columns, which a budget below X has no room for
                 if compare == runs.compare and "cholesky" in case and (shape, code) != ("dense", "d"):

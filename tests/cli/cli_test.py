@@ -854,11 +854,11 @@ class Machine(Case):
         self.assertIn("--map", error["error"]["hint"])
         points = self.path("points.npz")
         kiln("convert", FLIGHTS, points)
-        for case, code in ((["mds", points, "--memory", "64K"], 6), (["mds", points, "--map"], 2)):
+        for case, code in ((["--memory", "64K"], 6), (["--map"], 2)):
             # a verb without --map, whose hints know that
-            error = as_json(*case, "--device", "cpu", code=code)["error"]
+            error = as_json("mmchain", points, points, *case, "--device", "cpu", code=code)["error"]
             self.assertNotIn("--map", error["hint"])
-        self.assertEqual(error["message"], "mds does not take --map")
+        self.assertEqual(error["message"], "mmchain does not take --map")
         data, targets = self.path("budget.npz"), self.path("budget.npy")  # which helps
         kiln("convert", FLIGHTS, data, "--target", "arr_delay", "--targets-to", targets)
         result = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "2M",

@@ -64,6 +64,12 @@ static void fit_line(double *a, double *b, const struct ki_mds *s) {
 
 kiln_status ki_mds_line(const kiln_matrix **D, struct ki_mds *s, double a, double b) {
     kiln_status status = KILN_OK;
+    if (ki_lies_in_file(*D)) {
+        TRY(ki_arena_free(&s->lines, KILN_OK));
+        TRY(ki_mds_file(&s->line, &s->lines, *D, a, b, false));
+        *D = s->line;
+        return KILN_OK;
+    }
     if (!s->line) {
         s->of_line = ki_run_reals(&s->run, 2 * s->n);
         s->ones = ki_arena_fill(&s->run.arena, ki_run_rows(&s->run, *D, 1), 1);
@@ -412,6 +418,13 @@ done:
     return status;
 }
 
+/* Orders, weights, and distances of which a line is fitted, are of all pairs at once. */
+static bool needs_all(const struct ki_mds *s) {
+    const kiln_mds_options *o = &s->options;
+    return o->weights || o->metric == KILN_MDS_ORDINAL ||
+           (!o->dissimilarities && o->metric != KILN_MDS_RATIO);
+}
+
 kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *options,
                      kiln_report *report) {
     kiln_status status;
@@ -428,6 +441,7 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     TRY(ki_arena_take(&run->arena, &own_X, ki_whole_of(&X, &own_X, X)));
     ki_run_on(run, X, o->tolerance, o->max_iterations);
     run->restarts = o->restarts;
+    if (ki_lies_in_file(X) && needs_all(&s)) TRY(ki_mds_whole(&X, &s));
     s.given = X;
     TRY(mds_begin(&s, X));
     TRY(ki_run_begin(run, (struct ki_described){.options = o,
@@ -436,5 +450,6 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     TRY(try_starts(&s, Y));
     TRY(give(&s, Y));
 done:
+    ki_arena_free(&s.lines, status);
     return ki_run_close(run, status);
 }

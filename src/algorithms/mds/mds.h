@@ -22,6 +22,7 @@ struct ki_mds {
         delta_squares; /* weighted, over the pairs that count; interval: of delta - shift */
     double shift; /* interval: the least dissimilarity, which D is without; on D's diagonal stands -shift */
     kiln_matrix *line, *ones; /* n x n, n x 1: a line's disparities, where they are needed */
+    struct ki_arena lines;    /* of a D in a file: the latest of them */
     double *of_line;          /* 2 n: its coefficients */
     double total[4];          /* of the last step: the sums of kiln_guttman */
     double stress, squares; /* of Y as it lies here, divided; the sum of w d^2 that stress-1 takes it over */
@@ -55,6 +56,12 @@ kiln_status ki_mds_extent(double *extent, const kiln_matrix *X);
  * miss. */
 kiln_status ki_mds_check_entry(const char *call, const char *what, double value, int64_t e, int64_t n,
                                bool may_miss);
+
+/* *X, which lies in a file, as a copy in memory. */
+kiln_status ki_mds_whole(const kiln_matrix **X, struct ki_mds *s);
+/* *made = a + b D, or its square, element by element, of a D in a file: it lies in a temporary one. */
+kiln_status ki_mds_file(kiln_matrix **made, struct ki_arena *arena, const kiln_matrix *D, double a, double b,
+                        bool square);
 
 /* *D = a + b D, in a matrix of s's own. */
 kiln_status ki_mds_line(const kiln_matrix **D, struct ki_mds *s, double a, double b);

@@ -70,16 +70,29 @@ done:
     return status;
 }
 
-/* Sums over the pairs that count. */
-static void measure(struct ki_mds *s, const double *delta, const double *weights) {
-    const int64_t n = s->n;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i + 1; j < n; j++) {
-            const double w = weights[i * n + j], d = delta[i * n + j];
-            s->pairs += w;
-            s->delta_sum += w * d;
-            s->delta_squares += w * d * d;
+/* Rows of the matrices, on the host; weights NULL: each is 1. */
+struct lines {
+    int64_t first, count, n;
+    double *delta, *weights;
+};
+
+static double weight_of(const struct lines *of, int64_t e) {
+    return of->weights ? of->weights[e] : 1;
+}
+
+/* sums += those of w, w delta and w delta^2 over the pairs that count. */
+static void measure(double sums[3], const struct lines *of) {
+    for (int64_t i = 0; i < of->count; i++)
+        for (int64_t j = of->first + i + 1; j < of->n; j++) {
+            const double w = weight_of(of, i * of->n + j), d = of->delta[i * of->n + j];
+            sums[0] += w;
+            sums[1] += w * d;
+            sums[2] += w * d * d;
         }
+}
+
+static void take_sums(struct ki_mds *s, const double sums[3]) {
+    s->pairs = sums[0], s->delta_sum = sums[1], s->delta_squares = sums[2];
 }
 
 /* The least and largest dissimilarity, and the largest weight, of the pairs that count. */
@@ -87,26 +100,33 @@ struct extents {
     double least, largest, heaviest;
 };
 
-static struct extents extents_of(const double *delta, const double *weights, int64_t n) {
-    struct extents of = {INFINITY, 0, 0};
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i + 1; j < n; j++) {
-            const double w = weights[i * n + j], d = delta[i * n + j];
+static void extend(struct extents *to, const struct lines *of) {
+    for (int64_t i = 0; i < of->count; i++)
+        for (int64_t j = of->first + i + 1; j < of->n; j++) {
+            const double w = weight_of(of, i * of->n + j), d = of->delta[i * of->n + j];
             if (!(w > 0)) continue;
-            of.least = fmin(of.least, d), of.largest = fmax(of.largest, d),
-            of.heaviest = fmax(of.heaviest, w);
+            to->least = fmin(to->least, d), to->largest = fmax(to->largest, d),
+            to->heaviest = fmax(to->heaviest, w);
         }
-    return of;
 }
 
-/* delta = (delta - s->shift) / 2^exponent, 0 for pairs that do not count; weights / 2^s->weight_exponent. */
-static void prepare(double *delta, double *weights, struct ki_mds *s, int exponent) {
-    for (int64_t e = 0; e < s->n * s->n; e++) {
-        const bool diagonal = e % (s->n + 1) == 0;
-        delta[e] = diagonal || weights[e] > 0 ? ldexp((diagonal ? 0 : delta[e]) - s->shift, -exponent) : 0;
-        weights[e] = ldexp(weights[e], -s->weight_exponent);
+/* By what dissimilarities and weights are shifted and divided. Returns the exponent of dissimilarities. */
+static int choose_units(struct ki_mds *s, const struct extents *of) {
+    s->shift = s->options.metric == KILN_MDS_INTERVAL && s->n > 1 ? of->least : 0;
+    const int exponent = exponent_of(of->largest > s->shift ? of->largest - s->shift : of->largest, s->type);
+    s->exponent += exponent;
+    s->weight_exponent = exponent_of(of->heaviest, s->type);
+    return exponent;
+}
+
+/* delta = (delta - shift) / 2^exponent, 0 for pairs that do not count; weights / 2^s->weight_exponent. */
+static void prepare(const struct lines *of, const struct ki_mds *s, double shift, int exponent) {
+    for (int64_t e = 0; e < of->count * of->n; e++) {
+        const bool diagonal = e % of->n == of->first + e / of->n;
+        of->delta[e] =
+            diagonal || weight_of(of, e) > 0 ? ldexp((diagonal ? 0 : of->delta[e]) - shift, -exponent) : 0;
+        if (of->weights) of->weights[e] = ldexp(of->weights[e], -s->weight_exponent);
     }
-    s->shift = ldexp(s->shift, -exponent);
 }
 
 /* Checks dissimilarities, or distances of points, on the host; what differs from those given gets copies. */
@@ -124,16 +144,18 @@ static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D) {
     else
         for (int64_t e = 0; e < n * n; e++) weights[e] = 1;
     TRY(drop_missing(delta, weights, n, &missing));
-    const struct extents of = extents_of(delta, weights, n);
+    const struct lines all = {.count = n, .n = n, .delta = delta, .weights = weights};
+    struct extents of = {INFINITY, 0, 0};
+    extend(&of, &all);
     if (of.heaviest == 0 && n > 1)
         TRY(ki_fail(KILN_ERR_DATA, "kiln_mds: no pair of points has a dissimilarity and a weight"));
-    s->shift = s->options.metric == KILN_MDS_INTERVAL && n > 1 ? of.least : 0;
-    const int exponent = exponent_of(of.largest > s->shift ? of.largest - s->shift : of.largest, s->type);
-    s->exponent += exponent;
-    s->weight_exponent = exponent_of(of.heaviest, s->type);
+    const int exponent = choose_units(s, &of);
     const bool changed = missing || exponent || s->shift > 0 || s->options.weights;
-    prepare(delta, weights, s, exponent);
-    measure(s, delta, weights);
+    double sums[3] = {0};
+    prepare(&all, s, s->shift, exponent);
+    s->shift = ldexp(s->shift, -exponent);
+    measure(sums, &all);
+    take_sums(s, sums);
     s->D = D;
     s->weights = s->options.weights;
     if (changed) {
@@ -154,6 +176,113 @@ done:
     return ki_arena_free(&arena, status);
 }
 
+/* ---- dissimilarities in a file, some rows at a time ---- */
+
+/* Something done to some rows at a time: `run` sees them on the host. */
+struct filed {
+    struct ki_mds *s;
+    kiln_status (*run)(const struct filed *of, const struct lines *rows, double *sums);
+    struct extents *extents;
+    bool *missing;
+    double shift, a, b;
+    int exponent;
+    bool square;
+};
+
+static kiln_status run_lines(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                             kiln_matrix **made, double *sums) {
+    const struct filed *of = each->kept;
+    const int64_t n = kiln_matrix_cols(rows);
+    struct ki_arena arena = {0};
+    struct lines lines = {.first = row, .count = kiln_matrix_rows(rows), .n = n};
+    kiln_matrix *own;
+    kiln_status status;
+    (void)entry;
+    lines.delta = ki_arena_room(&arena, lines.count * n, sizeof *lines.delta);
+    TRY(arena.status);
+    TRY(ki_vector_get(lines.delta, rows));
+    TRY(of->run(of, &lines, sums));
+    if (each->made == 0) goto done;
+    own = ki_arena_rows(&arena, rows, n);
+    TRY(arena.status);
+    TRY(ki_vector_set(own, lines.delta));
+    *made = ki_arena_give(&arena, own);
+done:
+    return ki_arena_free(&arena, status);
+}
+
+static kiln_status look_at(const struct filed *of, const struct lines *rows, double *sums) {
+    kiln_status status = KILN_OK;
+    (void)sums;
+    for (int64_t e = 0; e < rows->count * rows->n; e++) {
+        const int64_t place = rows->first * rows->n + e;
+        TRY(ki_mds_check_entry("kiln_mds", "dissimilarity", rows->delta[e], place, rows->n, true));
+        *of->missing |= isnan(rows->delta[e]) && place % (rows->n + 1) != 0;
+    }
+    extend(of->extents, rows);
+done:
+    return status;
+}
+
+static kiln_status prepare_lines(const struct filed *of, const struct lines *rows, double *sums) {
+    prepare(rows, of->s, of->shift, of->exponent);
+    measure(sums, rows);
+    return KILN_OK;
+}
+
+static kiln_status line_of(const struct filed *of, const struct lines *rows, double *sums) {
+    (void)sums;
+    for (int64_t e = 0; e < rows->count * rows->n; e++) {
+        const double d = of->a + of->b * rows->delta[e];
+        rows->delta[e] = of->square ? d * d : d;
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_mds_file(kiln_matrix **made, struct ki_arena *arena, const kiln_matrix *D, double a, double b,
+                        bool square) {
+    struct filed of = {.run = line_of, .a = a, .b = b, .square = square};
+    const struct ki_each each = {.run = run_lines, .made = 1, .kept = &of};
+    return ki_arena_take(arena, made, ki_each_run(made, NULL, &each, D));
+}
+
+/* Missing pairs need all others at once: these come into memory. */
+static kiln_status take_file(struct ki_mds *s, const kiln_matrix *D) {
+    kiln_status status;
+    struct extents extents = {INFINITY, 0, 0};
+    bool missing = false;
+    double norm, sums[3];
+    struct filed of = {.s = s, .run = look_at, .extents = &extents, .missing = &missing};
+    struct ki_each each = {.run = run_lines, .kept = &of};
+    TRY(ki_each_run(NULL, NULL, &each, D));
+    if (missing) {
+        TRY(ki_mds_whole(&D, s));
+        return take_matrix(s, D);
+    }
+    of.run = prepare_lines;
+    of.exponent = choose_units(s, &extents);
+    of.shift = s->shift;
+    each.sums = 3;
+    each.made = of.exponent || s->shift > 0;
+    TRY(ki_arena_take(&s->run.arena, &s->own_D, ki_each_run(&s->own_D, sums, &each, D)));
+    s->shift = ldexp(s->shift, -of.exponent);
+    take_sums(s, sums);
+    s->D = s->own_D ? s->own_D : D;
+    TRY(check_symmetric("the matrix of dissimilarities", s->D, &norm));
+done:
+    return status;
+}
+
+kiln_status ki_mds_whole(const kiln_matrix **X, struct ki_mds *s) {
+    kiln_matrix *own = NULL;
+    const kiln_status status =
+        ki_arena_take(&s->run.arena, &own, kiln_matrix_copy(&own, s->device, KILN_TYPE_DEFAULT, *X));
+    if (status == KILN_OK) *X = own;
+    return status;
+}
+
+/* ---- points ---- */
+
 kiln_status ki_mds_extent(double *extent, const kiln_matrix *X) {
     kiln_status status;
     struct ki_arena arena = {0};
@@ -168,31 +297,68 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* The widest column's halved extent; columns that are constant, which may be far from zero, become 0. */
-static double halved_extent(double *x, int64_t n, int64_t q) {
-    double widest = 0;
-    for (int64_t c = 0; c < q; c++) {
-        double least = INFINITY, most = -INFINITY;
-        for (int64_t i = 0; i < n; i++) least = fmin(least, x[i * q + c]), most = fmax(most, x[i * q + c]);
-        widest = fmax(widest, most / 2 - least / 2);
-        for (int64_t i = 0; i < n && least == most; i++) x[i * q + c] = 0;
+/* Columns' least and most numbers. */
+struct columns {
+    double *least, *most;
+    int exponent;
+};
+
+static kiln_status widen_columns(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
+                                 int64_t entry, kiln_matrix **made, double *sums) {
+    const struct columns *of = each->kept;
+    const int64_t q = kiln_matrix_cols(rows), count = kiln_matrix_rows(rows) * q;
+    struct ki_arena arena = {0};
+    double *const x = ki_arena_room(&arena, count, sizeof *x);
+    kiln_status status;
+    (void)row, (void)entry, (void)made, (void)sums;
+    TRY(arena.status);
+    TRY(ki_vector_get(x, rows));
+    for (int64_t e = 0; e < count; e++) {
+        of->least[e % q] = fmin(of->least[e % q], x[e]);
+        of->most[e % q] = fmax(of->most[e % q], x[e]);
     }
-    return widest;
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* Constant columns, which may be far from zero, become 0. */
+static kiln_status shrink_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
+                               int64_t entry, kiln_matrix **made, double *sums) {
+    const struct columns *of = each->kept;
+    const int64_t q = kiln_matrix_cols(rows), count = kiln_matrix_rows(rows) * q;
+    struct ki_arena arena = {0};
+    double *const x = ki_arena_room(&arena, count, sizeof *x);
+    kiln_matrix *const own = ki_arena_rows(&arena, rows, q);
+    kiln_status status;
+    (void)row, (void)entry, (void)sums;
+    TRY(arena.status);
+    TRY(ki_vector_get(x, rows));
+    for (int64_t e = 0; e < count; e++)
+        x[e] = of->least[e % q] == of->most[e % q] ? 0 : ldexp(x[e], -of->exponent);
+    TRY(ki_vector_set(own, x));
+    *made = ki_arena_give(&arena, own);
+done:
+    return ki_arena_free(&arena, status);
 }
 
 /* *X = the points divided by a power of two so that the widest column is about 1 wide. */
 static kiln_status shrink(const kiln_matrix **X, struct ki_mds *s) {
     kiln_status status;
-    const int64_t q = kiln_matrix_cols(*X), count = s->n * q;
+    const int64_t q = kiln_matrix_cols(*X);
     struct ki_arena arena = {0};
-    double *const x = ki_arena_room(&arena, count, sizeof *x);
-    kiln_matrix *const own = ki_run_rows(&s->run, *X, q);
+    struct columns of = {ki_arena_room(&arena, q, sizeof(double)), ki_arena_room(&arena, q, sizeof(double)),
+                         0};
+    struct ki_each each = {.run = widen_columns, .kept = &of};
+    kiln_matrix *own = NULL;
+    double widest = 0;
     TRY(arena.status);
-    TRY(s->run.arena.status);
-    TRY(ki_vector_get(x, *X));
-    s->exponent = exponent_of(halved_extent(x, s->n, q), s->type);
-    for (int64_t e = 0; e < count; e++) x[e] = ldexp(x[e], -s->exponent);
-    TRY(ki_vector_set(own, x));
+    for (int64_t c = 0; c < q; c++) of.least[c] = INFINITY, of.most[c] = -INFINITY;
+    TRY(ki_each_run(NULL, NULL, &each, *X));
+    for (int64_t c = 0; c < q; c++) widest = fmax(widest, of.most[c] / 2 - of.least[c] / 2);
+    s->exponent = of.exponent = exponent_of(widest, s->type);
+    each.run = shrink_rows;
+    each.made = 1;
+    TRY(ki_arena_take(&s->run.arena, &own, ki_each_run(&own, NULL, &each, *X)));
     *X = own;
 done:
     return ki_arena_free(&arena, status);
@@ -269,7 +435,9 @@ done:
 }
 
 kiln_status ki_mds_take(struct ki_mds *s, const kiln_matrix *X) {
-    const kiln_status status = s->options.dissimilarities ? take_matrix(s, X) : take_points(s, X);
+    const kiln_status status = !s->options.dissimilarities ? take_points(s, X)
+                               : ki_lies_in_file(X)        ? take_file(s, X)
+                                                           : take_matrix(s, X);
     if (s->options.metric != KILN_MDS_RATIO)
         s->exponent = 0; /* the layout's size is that of its disparities */
     return status;

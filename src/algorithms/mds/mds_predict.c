@@ -169,6 +169,9 @@ kiln_status ki_mds_predict(kiln_matrix **P, const kiln_model *model, const kiln_
     const char *metric = kiln_model_text(model, "metric");
     if (kiln_matrix_format(X) != KILN_DENSE)
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_predict: X must be dense for an mds model");
+    if (kiln_model_text(model, "points"))
+        return (ki_fail(KILN_ERR_UNSUPPORTED, "kiln_predict: the model was written without its points"),
+                ki_hint("train with the points in memory: without --map"));
     if (metric && strcmp(metric, "ratio") != 0)
         return (
             ki_fail(

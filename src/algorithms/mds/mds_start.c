@@ -56,11 +56,13 @@ static kiln_status subspace_new(struct subspace *of, struct ki_mds *s) {
     of->in = ki_arena_rows(arena, s->Y, k);
     of->out = ki_arena_rows(arena, s->Y, k);
     if (s->D)
-        of->squares = ki_arena_rows(arena, s->Y, n);
+        of->squares = ki_lies_in_file(s->D) ? NULL : ki_arena_rows(arena, s->Y, n);
     else
         of->product = ki_arena_model(arena, s->Y, kiln_matrix_cols(s->X), k);
     TRY(arena->status);
-    if (s->D) {
+    if (s->D && ki_lies_in_file(s->D)) {
+        TRY(ki_mds_file(&of->squares, arena, s->D, s->shift, 1, true));
+    } else if (s->D) {
         const kiln_matrix *D = s->D;
         if (s->shift > 0) TRY(ki_mds_line(&D, s, s->shift, 1));
         TRY(kiln_map(of->squares, KILN_MAP_SQUARE, D));

@@ -15,7 +15,7 @@
     BODY(void, furthest, (kiln_matrix *R, const kiln_matrix *distances, const kiln_matrix *labels))          \
     BODY(kiln_status, potentials, (const struct ki_potentials *of))                                         \
     BODY(kiln_status, guttman, (const struct ki_guttman *pairs))                                             \
-    BODY(kiln_status, distances, (kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z))
+    BODY(kiln_status, distances, (const struct ki_distances *of))
 /* clang-format on */
 
 #endif

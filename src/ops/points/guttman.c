@@ -5,6 +5,7 @@
 #include "ops/points/guttman.h"
 
 #include "core/arguments.h"
+#include "core/file.h"
 #include "core/processes.h"
 #include "core/seams.h"
 #include "core/sized.h"
@@ -20,17 +21,101 @@ KI_ARGUMENTS(distances);
 KI_ARGUMENTS(guttman);
 KI_ARGUMENTS(guttman_finish);
 
+/* A CPU reads an operand that stays in its file panel by panel. */
+static bool in_panels(const kiln_matrix *A) {
+    return ki_on_cpu(A->device) && A->streams && A->file;
+}
+
+/* ki_check_dense of an operand that may so lie in a file. */
+static kiln_status check_large(const char *call, const char *name, const kiln_matrix *A,
+                               const kiln_matrix *like, int64_t rows, int64_t cols) {
+    if (A->device != like->device || !in_panels(A)) return ki_check_dense(call, name, A, like, rows, cols);
+    const kiln_status status = ki_check_passed(call, name, A, like);
+    if (status != KILN_OK) return status;
+    if (A->format == KILN_DENSE && A->rows == rows && A->cols == cols) return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense, %lld x %lld", call, name, (long long)rows,
+                   (long long)cols);
+}
+
+/* ---- panels of points in a file ---- */
+
+/* Some rows of points, read into memory. */
+struct panel {
+    const kiln_matrix *X;
+    kiln_matrix *room; /* most x cols */
+    kiln_matrix rows;  /* those that were read */
+    int64_t most;
+};
+
+/* 1/SHARE of what there is room for, in whole vectors: two panels, and one once more by dimension. */
+static kiln_status panel_new(struct panel *panel, const kiln_matrix *X) {
+    enum { SHARE = 8, VECTOR_BYTES = 64 };
+    const kiln_device *device = X->device;
+    const int64_t one = ki_type_bytes(X->type), vector = VECTOR_BYTES / one, row = ki_max(X->cols * one, 1),
+                  room = device->options.deterministic ? device->budget : ki_memory_room(device);
+    panel->X = X;
+    panel->most = ki_min(ki_max(room / SHARE / row / vector, 1) * vector, X->rows);
+    return ki_matrix_new_held(&panel->room, X->device, X->type, panel->most, X->cols);
+}
+
+static kiln_status panel_read(struct panel *panel, int64_t first) {
+    const kiln_matrix *X = panel->X;
+    kiln_device_statistics *count = &X->device->statistics;
+    panel->rows = *panel->room;
+    panel->rows.view = true;
+    panel->rows.slots = NULL;
+    panel->rows.rows = ki_min(panel->most, X->rows - first);
+    panel->rows.nnz = panel->rows.rows * X->cols;
+    count->panels++;
+    count->panel_bytes += panel->rows.nnz * ki_type_bytes(X->type);
+    return ki_matrix_read(ki_host(&panel->room->values), X, KI_VALUES, first * X->cols, panel->rows.nnz);
+}
+
+/* ---- distances ---- */
+
+static const struct ki_rule distance_rules[] = {
+    {offsetof(struct ki_distances, D), KI_WRITES, {KI_ROW}},
+    {offsetof(struct ki_distances, held), KI_READS, {KI_COLUMN}},
+};
+static const struct ki_rules distance_table = KI_RULES(struct ki_distances, X, 0, distance_rules);
+
+/* X, or a panel of it, and all of Z. */
+static kiln_status run_distances(const void *distances) {
+    struct ki_distances of = *(const struct ki_distances *)distances;
+    const kiln_matrix *Z = of.Z;
+    struct panel panel = {0};
+    kiln_status status;
+    if (of.held) return ki_bodies(of.D)->distances(&of);
+    TRY(panel_new(&panel, Z));
+    of.Z = &panel.rows;
+    for (of.first = 0; of.first < Z->rows; of.first += panel.most) {
+        TRY(panel_read(&panel, of.first));
+        TRY(ki_bodies(of.D)->distances(&of));
+    }
+    TRY(ki_file_check(Z->file));
+done:
+    kiln_matrix_free(panel.room);
+    return status;
+}
+
+static kiln_status distances_on_cpu(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z) {
+    const struct ki_distances of = {.D = D, .X = X, .Z = Z, .held = in_panels(Z) ? NULL : Z};
+    return in_panels(X) ? ki_run_single(&(struct ki_single){
+                              .rules = &distance_table, .whole = &of, .run = run_distances})
+                        : run_distances(&of);
+}
+
 kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z) {
     static const char call[] = "kiln_distances";
     kiln_status status;
     if (!D || !X || !Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D, X or Z is NULL", call);
-    TRY(ki_check_dense(call, "X", X, D, D->rows, X->cols));
-    TRY(ki_check_dense(call, "Z", Z, D, D->cols, X->cols));
+    TRY(check_large(call, "X", X, D, D->rows, X->cols));
+    TRY(check_large(call, "Z", Z, D, D->cols, X->cols));
     TRY(ki_check_dense(call, "D", D, X, X->rows, Z->rows));
     if (D == X || D == Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D must be neither X nor Z", call);
     D->given = ki_device_shares(D->device); /* it is as large as any X, and steps of SMACOF split it */
     if (D->nnz == 0) return KILN_OK;
-    if (ki_on_cpu(D->device)) return ki_bodies(D)->distances(D, X, Z);
+    if (ki_on_cpu(D->device)) return distances_on_cpu(D, X, Z);
     const int64_t groups =
         ki_min(ki_ceil_div(D->nnz, GROUP), (int64_t)D->device->properties.compute_units * 64);
     TRY(ki_kernel_run(D->device, "guttman", "distances", D->type, "-DDISTANCES", groups, GROUP,
@@ -130,8 +215,8 @@ static kiln_status check(const char *call, const kiln_guttman *step) {
     TRY(ki_check_dense(call, "R", step->R, Y, n, p));
     if (!step->D == !step->X)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: either D or X must be given, the other one NULL", call);
-    if (step->D) TRY(ki_check_dense(call, "D", step->D, Y, n, n));
-    if (step->X) TRY(ki_check_dense(call, "X", step->X, Y, n, step->X->cols));
+    if (step->D) TRY(check_large(call, "D", step->D, Y, n, n));
+    if (step->X) TRY(check_large(call, "X", step->X, Y, n, step->X->cols));
     if (step->weights) TRY(ki_check_dense(call, "weights", step->weights, Y, n, n));
     if (step->U) TRY(ki_check_dense(call, "U", step->U, Y, n, p));
     if (step->points) TRY(ki_check_dense(call, "points", step->points, Y, n, 1));
@@ -166,15 +251,53 @@ static const struct ki_rules table = {.bytes = sizeof(struct ki_guttman),
                                       .count = sizeof rules / sizeof *rules,
                                       .rule = rules};
 
-static kiln_status run(const void *of) {
+static kiln_status run_rows(const void *of) {
     struct ki_guttman pairs = *(const struct ki_guttman *)of;
     kiln_status status;
     if (pairs.on.D) pairs.on.D = pairs.cut;
+    pairs.place.row += pairs.base;
     if (ki_on_cpu(pairs.on.Y->device)) return ki_bodies(pairs.on.Y)->guttman(&pairs);
     TRY(launch(&pairs, false));
     if (pairs.on.points) TRY(launch(&pairs, true));
 done:
     return status;
+}
+
+/* Points in a file: a panel of rows meets those from itself on. */
+static kiln_status run_panels(struct ki_guttman *pairs) {
+    const kiln_matrix *X = pairs->on.X;
+    const struct ki_single single = {.rules = &table, .whole = pairs, .run = run_rows};
+    struct panel down = {0}, across = {0};
+    struct ki_sums sums = {0};
+    kiln_status status;
+    TRY(panel_new(&down, X));
+    across.X = X, across.most = down.most;
+    TRY(ki_matrix_new_held(&across.room, X->device, X->type, down.most, X->cols));
+    TRY(ki_sums_begin(&sums, &single));
+    for (int64_t first = 0; first < X->rows; first += down.most) {
+        TRY(panel_read(&down, first));
+        for (pairs->from = first; pairs->from < X->rows; pairs->from += across.most) {
+            if (pairs->from > first) TRY(panel_read(&across, pairs->from));
+            pairs->columns = pairs->from > first ? &across.rows : &down.rows;
+            TRY(ki_sums_add(&sums, &down.rows, first));
+        }
+    }
+    TRY(ki_file_check(X->file));
+done:
+    ki_sums_end(&sums);
+    kiln_matrix_free(down.room);
+    kiln_matrix_free(across.room);
+    return status;
+}
+
+static kiln_status run(const void *of) {
+    struct ki_guttman pairs = *(const struct ki_guttman *)of;
+    if (pairs.on.D && pairs.cut->nnz > 0) {
+        pairs.base = pairs.place.row;
+        pairs.place.row = 0;
+        return ki_run_single(&(struct ki_single){.rules = &table, .whole = &pairs, .run = run_rows});
+    }
+    return pairs.on.X && in_panels(pairs.on.X) ? run_panels(&pairs) : run_rows(&pairs);
 }
 
 kiln_status kiln_guttman_step(const kiln_guttman *step) {

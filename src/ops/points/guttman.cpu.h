@@ -19,10 +19,16 @@ enum {
 struct FN(guttman) {
     const kiln_guttman *step;
     int64_t top, end;     /* the rows whose pairs are wanted */
+    int64_t from, to;     /* and the columns */
     int64_t n, padded, q; /* points; in whole vectors; dimensions of X */
     int p, rows, parts;   /* dimensions of Y; rows of results in a copy: R's, U's, the points' */
-    real *y, *x;          /* p x padded, q x padded */
-    real *copies;         /* parts x rows x padded */
+    real *y;              /* p x padded */
+    /* X's rows: those of the pairs' rows from row `origin` on, as they are, and as columns, q x across, those
+     * of their columns from `from` on. */
+    const real *x_rows;
+    real *x;
+    int64_t across, origin;
+    real *copies; /* parts x rows x padded */
     double sums[FN(GUTTMAN_PARTS)][KI_GUTTMAN_SUMS];
 };
 
@@ -35,6 +41,10 @@ struct FN(guttman_rows) {
     real *copy, *points; /* the part's; points NULL: not wanted */
     FN(vreal) sums[KI_GUTTMAN_SUMS];
 };
+
+static int64_t FN(whole_vectors)(int64_t n) {
+    return ki_ceil_div(n, LANES) * LANES;
+}
 
 /* Rows of A (n x k) as columns of a k x padded array, zeros behind them. */
 static void FN(by_dimension)(real *to, const kiln_matrix *A, int64_t padded) {
@@ -135,12 +145,12 @@ NEVER_INLINE void FN(guttman_run)(struct FN(guttman_rows) * rows, bool with_U) {
     }
 }
 
-/* delta of `count` rows from `first` on with columns [begin, end), from coordinates by dimension: to[r][j
- * - begin]. Differences are squared, as ||a||^2 + ||b||^2 - 2 a.b would cancel where points are near each
- * other. */
-NEVER_INLINE void FN(distance_rows)(real *to, int64_t stride, const real *rows, int64_t row_stride,
-                                    const real *columns, int64_t padded, int64_t q, int64_t first,
-                                    int64_t count, int64_t begin, int64_t end) {
+/* delta of `count` rows of q coordinates with columns [begin, end), whose coordinates lie by dimension:
+ * to[r][j - begin]. Differences are squared, as ||a||^2 + ||b||^2 - 2 a.b would cancel where points are near
+ * each other. */
+NEVER_INLINE void FN(distance_rows)(real *to, int64_t stride, const real *rows, int64_t count,
+                                    const real *columns, int64_t padded, int64_t q, int64_t begin,
+                                    int64_t end) {
     for (int64_t j = begin; j < end; j += 2 * LANES) {
         FN(vreal) square[FN(GUTTMAN_ROWS)][2] = {0};
         const int vectors = j + LANES < end ? 2 : 1;
@@ -149,7 +159,7 @@ NEVER_INLINE void FN(distance_rows)(real *to, int64_t stride, const real *rows, 
             const FN(vreal) high = FN(load)(columns + c * padded + (vectors == 2 ? j + LANES : j));
 #pragma GCC unroll 4
             for (int r = 0; r < FN(GUTTMAN_ROWS); r++) {
-                const real x = rows[c * row_stride + first + ki_min(r, count - 1)];
+                const real x = rows[ki_min(r, count - 1) * q + c];
                 square[r][0] += (x - low) * (x - low);
                 square[r][1] += (x - high) * (x - high);
             }
@@ -179,11 +189,12 @@ static void FN(guttman_part)(void *arg, int part) {
     double sums[KI_GUTTMAN_SUMS] = {0};
     memset(rows.copy, 0, (size_t)(work->rows * work->padded) * sizeof(real));
     const int64_t top = FN(guttman_row)(work, part);
-    for (int64_t block = top / FN(GUTTMAN_BLOCK) * FN(GUTTMAN_BLOCK); block < n; block += FN(GUTTMAN_BLOCK))
+    for (int64_t block = ki_max(top, work->from) / FN(GUTTMAN_BLOCK) * FN(GUTTMAN_BLOCK); block < work->to;
+         block += FN(GUTTMAN_BLOCK))
         for (rows.first = top; rows.first < end; rows.first += FN(GUTTMAN_ROWS)) {
             rows.count = ki_min(FN(GUTTMAN_ROWS), end - rows.first);
-            rows.begin = ki_max(block, rows.first / LANES * LANES);
-            rows.end = ki_min(block + FN(GUTTMAN_BLOCK), n);
+            rows.begin = ki_max(ki_max(block, rows.first / LANES * LANES), work->from);
+            rows.end = ki_min(block + FN(GUTTMAN_BLOCK), work->to);
             if (rows.begin >= rows.end) continue;
             rows.origin = work->x ? rows.begin : 0;
             for (int64_t r = 0; r < rows.count; r++) {
@@ -194,8 +205,8 @@ static void FN(guttman_part)(void *arg, int part) {
             }
             if (work->x) {
                 FN(distance_rows)
-                (delta[0], FN(GUTTMAN_BLOCK), work->x, work->padded, work->x, work->padded, work->q,
-                 rows.first, rows.count, rows.begin, rows.end);
+                (delta[0], FN(GUTTMAN_BLOCK), work->x_rows + (rows.first - work->origin) * work->q,
+                 rows.count, work->x, work->across, work->q, rows.begin - work->from, rows.end - work->from);
             }
             FN(guttman_run)(&rows, work->step->U);
             for (int s = 0; s < KI_GUTTMAN_SUMS; s++) sums[s] += (double)FN(lane_sum)(rows.sums[s]);
@@ -221,25 +232,47 @@ static void FN(guttman_gather)(void *arg, int64_t begin, int64_t end) {
         }
 }
 
+/* Copies of a panel's results are small beside the matrix that the panel is of. */
+static int FN(guttman_parts)(const struct FN(guttman) * work) {
+    enum { SMALL = 64, LEAST = 16 };
+    const int64_t n = work->n, rows = work->end - work->top, across = work->q ? work->q : n;
+    if (rows == n && work->to - work->from == n) return n < 4 * FN(GUTTMAN_PARTS) ? 1 : FN(GUTTMAN_PARTS);
+    const int64_t most = ki_min(across / (SMALL * work->rows), rows / LEAST);
+    return (int)ki_max(ki_min(most, FN(GUTTMAN_PARTS)), 1);
+}
+
 kiln_status FN(guttman)(const struct ki_guttman *pairs) {
     const kiln_guttman *step = &pairs->on;
-    const int64_t n = step->Y->rows, padded = ki_ceil_div(n, LANES) * LANES, q = step->X ? step->X->cols : 0;
-    struct FN(guttman) work = {.step = step, .n = n, .padded = padded, .q = q, .p = (int)step->Y->cols};
+    const kiln_matrix *X = pairs->columns ? pairs->columns : step->X,
+                      *X_rows = pairs->columns ? pairs->cut : X;
+    const int64_t n = step->Y->rows, padded = FN(whole_vectors)(n);
+    struct FN(guttman) work = {.step = step, .n = n, .padded = padded, .p = (int)step->Y->cols, .to = n};
     work.top = pairs->place.row;
     work.end = work.top + pairs->place.rows;
     work.rows = work.p * (step->U ? 2 : 1) + (step->points ? 1 : 0);
-    work.parts = n < 4 * FN(GUTTMAN_PARTS) ? 1 : FN(GUTTMAN_PARTS);
+    if (X) work.q = X->cols, work.across = FN(whole_vectors)(X->rows);
+    if (pairs->columns) {
+        work.from = pairs->from, work.to = work.from + X->rows;
+        work.origin = work.top;
+    }
+    work.parts = FN(guttman_parts)(&work);
     const int threads = n < 128 ? 1 : step->Y->device->threads;
-    int64_t bytes;
-    if (!ki_mul3(padded, (int64_t)work.rows * work.parts + work.p + q, sizeof(real), &bytes))
+    int64_t own, points, bytes;
+    if (!ki_mul(padded, (int64_t)work.rows * work.parts + work.p, &own) ||
+        !ki_mul(work.across, work.q, &points) || !ki_add(own, points, &bytes) ||
+        !ki_mul(bytes, sizeof(real), &bytes))
         return ki_fail_nomem(SIZE_MAX, "a layout's sums");
-    real *room = ki_alloc((size_t)bytes);
-    if (!room) return ki_fail_nomem((size_t)bytes, "a layout's sums");
-    work.y = room;
-    work.x = step->X ? room + work.p * padded : NULL;
-    work.copies = room + (work.p + q) * padded;
+    struct ki_buffer scratch;
+    const kiln_status status = ki_device_scratch(step->Y->device, &scratch, bytes);
+    if (status != KILN_OK) return status;
+    work.y = ki_host(&scratch);
+    work.copies = work.y + work.p * padded;
     FN(by_dimension)(work.y, step->Y, padded);
-    if (step->X) FN(by_dimension)(work.x, step->X, padded);
+    if (X) {
+        work.x = work.copies + work.rows * work.parts * padded;
+        work.x_rows = VALUES(X_rows);
+        FN(by_dimension)(work.x, X, work.across);
+    }
     ki_parallel(threads, work.parts, FN(guttman_part), &work);
     ki_parallel_ranges(threads, n, 4096, FN(guttman_gather), &work);
     double *sums = ki_host(&step->sums->values);
@@ -247,7 +280,6 @@ kiln_status FN(guttman)(const struct ki_guttman *pairs) {
         sums[s] = 0;
         for (int part = 0; part < work.parts; part++) sums[s] += work.sums[part][s];
     }
-    ki_free(room);
     return KILN_OK;
 }
 
@@ -255,39 +287,41 @@ kiln_status FN(guttman)(const struct ki_guttman *pairs) {
 
 struct FN(distances) {
     kiln_matrix *D;
-    real *x, *z; /* by dimension */
-    int64_t q, x_padded, z_padded;
+    int64_t first, count; /* columns of D */
+    const real *x;
+    real *z; /* by dimension */
+    int64_t q, z_padded;
 };
 
 static void FN(distances_range)(void *arg, int64_t begin, int64_t end) {
     const struct FN(distances) *work = arg;
     const int64_t cols = work->D->cols;
     real block[FN(GUTTMAN_ROWS)][FN(GUTTMAN_BLOCK)];
-    for (int64_t j = 0; j < cols; j += FN(GUTTMAN_BLOCK))
+    for (int64_t j = 0; j < work->count; j += FN(GUTTMAN_BLOCK))
         for (int64_t i = begin; i < end; i += FN(GUTTMAN_ROWS)) {
             const int64_t rows = ki_min(FN(GUTTMAN_ROWS), end - i),
-                          count = ki_min(FN(GUTTMAN_BLOCK), cols - j);
+                          count = ki_min(FN(GUTTMAN_BLOCK), work->count - j);
             FN(distance_rows)
-            (block[0], FN(GUTTMAN_BLOCK), work->x, work->x_padded, work->z, work->z_padded, work->q, i, rows,
-             j, j + count);
+            (block[0], FN(GUTTMAN_BLOCK), work->x + i * work->q, rows, work->z, work->z_padded, work->q, j,
+             j + count);
             for (int64_t r = 0; r < rows; r++)
-                memcpy(VALUES(work->D) + (i + r) * cols + j, block[r], (size_t)count * sizeof(real));
+                memcpy(VALUES(work->D) + (i + r) * cols + work->first + j, block[r],
+                       (size_t)count * sizeof(real));
         }
 }
 
-kiln_status FN(distances)(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z) {
-    const int64_t x_padded = ki_ceil_div(X->rows, LANES) * LANES,
-                  z_padded = ki_ceil_div(Z->rows, LANES) * LANES;
+kiln_status FN(distances)(const struct ki_distances *of) {
+    const kiln_matrix *X = of->X, *Z = of->Z;
+    const int64_t z_padded = FN(whole_vectors)(Z->rows);
     int64_t bytes;
-    if (!ki_mul3(x_padded + z_padded, X->cols, sizeof(real), &bytes))
-        return ki_fail_nomem(SIZE_MAX, "distances");
-    real *room = ki_alloc((size_t)bytes);
-    if (!room && bytes) return ki_fail_nomem((size_t)bytes, "distances");
-    struct FN(distances) work = {.D = D, .x = room, .z = room + x_padded * X->cols};
-    work.q = X->cols, work.x_padded = x_padded, work.z_padded = z_padded;
-    FN(by_dimension)(work.x, X, x_padded);
+    if (!ki_mul3(z_padded, X->cols, sizeof(real), &bytes)) return ki_fail_nomem(SIZE_MAX, "distances");
+    struct ki_buffer scratch;
+    const kiln_status status = ki_device_scratch(X->device, &scratch, bytes);
+    if (status != KILN_OK) return status;
+    struct FN(distances) work = {.D = of->D, .x = VALUES(X), .z = ki_host(&scratch)};
+    work.first = of->first, work.count = Z->rows;
+    work.q = X->cols, work.z_padded = z_padded;
     FN(by_dimension)(work.z, Z, z_padded);
     ki_parallel_ranges(X->device->threads, X->rows, 64, FN(distances_range), &work);
-    ki_free(room);
     return KILN_OK;
 }

@@ -13,8 +13,21 @@ enum { KI_GUTTMAN_STRESS, KI_GUTTMAN_SQUARES, KI_GUTTMAN_DISTANCES, KI_GUTTMAN_P
  * points are what these pairs add up to. D and weights have these rows alone. */
 struct ki_guttman {
     kiln_guttman on;
-    const kiln_matrix *cut; /* D or X, of which the members of a group have rows */
-    struct ki_offset place;
+    const kiln_matrix *cut; /* D or X, of which the members of a group, and panels, have rows */
+    struct ki_offset place; /* of `cut` in the rows that begin with row `base` */
+    int64_t base;
+    /* Rows of an X in a file from row `from` on, which are the pairs' columns; `cut` has their rows. NULL:
+     * on.X has all of both. */
+    const kiln_matrix *columns;
+    int64_t from;
+};
+
+/* D's columns [first, first + Z->rows) are the distances of X's rows from Z's. X and Z may lie in a file. */
+struct ki_distances {
+    kiln_matrix *D;
+    const kiln_matrix *X, *Z;
+    const kiln_matrix *held; /* Z, where it is in memory */
+    int64_t first;
 };
 
 /* Returns whether guttman_block.cl serves the step (dissimilarities, few dimensions), and its launches;
