@@ -4,6 +4,7 @@
 
 #include "choose/bodies.h"
 #include "derived/bodies.h"
+#include "metrics/bodies.h"
 #include "ops/batch/bodies.h"
 #include "ops/graph/bodies.h"
 #include "ops/linear/bodies.h"
@@ -19,7 +20,7 @@
     KI_BODIES_choose(BODY) KI_BODIES_batch(BODY) KI_BODIES_graph(BODY) KI_BODIES_linear(BODY)                \
         KI_BODIES_points(BODY) KI_BODIES_rows(BODY) KI_BODIES_sampled(BODY) KI_BODIES_vectors(BODY)          \
             KI_BODIES_pass(BODY)
-#define KI_DOUBLE_BODY_LIST(BODY) KI_BODIES_derived(BODY)
+#define KI_DOUBLE_BODY_LIST(BODY) KI_BODIES_derived(BODY) KI_BODIES_metrics(BODY)
 
 struct ki_bodies {
 #define MEMBER(result, name, parameters) result(*name) parameters;

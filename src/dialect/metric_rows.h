@@ -1,6 +1,6 @@
 /* This header says what a row adds to the metrics of predictions: formulas over `real`, which is double
- * wherever they are used, for sums of many rows show what a row's float has lost. */
-#include "dialect/losses.h"
+ * wherever they are used, for sums of many rows show what a row's float has lost. Include it after
+ * losses.h. */
 
 /* Twice what the row's log-likelihood lacks to its best, for weight 1: from eta, as a mean has lost the
  * digits of what it lacks to 1. NaN where the family has no such target or mean: targets lie in [least,
@@ -39,9 +39,8 @@ struct FN(many) {
     real own, others, squares; /* e_class, and sums of the other e_c and their squares */
 };
 
-/* above: eta_c - the largest */
-SCALAR_FN void FN(many_add)(struct FN(many) * to, real above, int own) {
-    const real e = (real)exp(above);
+/* e: e_c */
+SCALAR_FN void FN(many_add)(struct FN(many) * to, real e, int own) {
     to->own = own ? e : to->own;
     to->others += own ? (real)0 : e;
     to->squares += own ? (real)0 : e * e;

@@ -44,9 +44,13 @@ ALWAYS_INLINE FN(vreal) FN(power_of_2)(FN(vmask) n) {
     return (FN(vreal))((n + EXPONENT_BIAS) << MANTISSA_BITS);
 }
 
-/* e^x = 2^n e^r, |r| <= log(2)/2. 2^n in two factors, so that results beyond the normal numbers round to
- * infinity, 0 or what is between 0 and the normal ones. */
-ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
+/* e^x = 2^n e^r = (less + 1) low high, |r| <= log(2)/2. 2^n = low high in two factors, so that results beyond
+ * the normal numbers round to infinity, 0 or what is between 0 and the normal ones. */
+struct FN(exp_parts) {
+    FN(vreal) less, low, high;
+};
+
+ALWAYS_INLINE struct FN(exp_parts) FN(vexp_parts)(FN(vreal) x) {
 #if real_bytes == 8
     const real least = -746, most = 710;
     enum { TERMS = 13 };
@@ -66,12 +70,23 @@ ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
     for (int i = TERMS - 3; i >= 0; i--) sum = sum * r + term[i];
     sum = (sum * r) * r + r;
     const FN(vmask) whole = (FN(vmask))shifted - (FN(vmask))FN(all)((real)WHOLE), half = whole >> 1;
-    return ((sum + (real)1) * FN(power_of_2)(half)) * FN(power_of_2)(whole - half);
+    return (struct FN(exp_parts)){sum, FN(power_of_2)(half), FN(power_of_2)(whole - half)};
 }
 
-/* log(1 + u) for |u| below 0.4143: s = u / (2 + u) is at most 0.172, and log(1 + u) = 2 atanh(s)
+ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
+    const struct FN(exp_parts) of = FN(vexp_parts)(x);
+    return ((of.less + (real)1) * of.low) * of.high;
+}
+
+/* e^x - 1, with the digits of x where that is near 0. */
+ALWAYS_INLINE FN(vreal) FN(vexpm1)(FN(vreal) x) {
+    const struct FN(exp_parts) of = FN(vexp_parts)(x);
+    return (of.less * of.low) * of.high + (of.low * of.high - (real)1);
+}
+
+/* u - log(1 + u) for -0.2929 < u < 0.4143: s = u / (2 + u) is at most 0.172, and log(1 + u) = 2 atanh(s)
  * = u - s (u - sum), the sum over s^2k 2/(2k+1). */
-ALWAYS_INLINE FN(vreal) FN(vlog_near)(FN(vreal) u) {
+ALWAYS_INLINE FN(vreal) FN(vlog_bend)(FN(vreal) u) {
 #if real_bytes == 8
     enum { TERMS = 10 };
 #else
@@ -80,24 +95,45 @@ ALWAYS_INLINE FN(vreal) FN(vlog_near)(FN(vreal) u) {
     const FN(vreal) s = u / (u + (real)2), z = s * s;
     FN(vreal) sum = FN(all)((real)2 / (2 * TERMS + 1));
     for (int k = TERMS - 1; k >= 1; k--) sum = sum * z + (real)2 / (2 * k + 1);
-    return u - s * (u - sum * z);
+    return s * (u - sum * z);
 }
 
 /* log(1 + x) for x in [0, 1]: of x, or of (x - 1) / 2 and log(2) apart. */
 ALWAYS_INLINE FN(vreal) FN(vlog1p)(FN(vreal) x) {
     const FN(vmask) large = x > (real)0.41421356237309505;
-    const FN(vreal) log = FN(vlog_near)(FN(select)(large, (x - (real)1) * (real)0.5, x));
+    const FN(vreal) u = FN(select)(large, (x - (real)1) * (real)0.5, x), log = u - FN(vlog_bend)(u);
     return log + FN(select)(large, FN(all)((real)0.6931471805599453094), (FN(vreal)){0});
 }
 
-/* log(x) of normal numbers x > 0: 2^n (1 + u), with n = 0 about 1, where nothing cancels. */
-ALWAYS_INLINE FN(vreal) FN(vlog)(FN(vreal) x) {
+/* A normal number x > 0 is 2^n (1 + u), with n = 0 about 1, where nothing cancels. */
+ALWAYS_INLINE FN(vreal) FN(vlog_split)(FN(vreal) x, FN(vreal) * u) {
     const FN(vmask) bits = (FN(vmask))x, n = (bits >> MANTISSA_BITS) - EXPONENT_BIAS;
     const FN(vreal) f = (FN(vreal))(bits - (n << MANTISSA_BITS)) - (real)1;
     const FN(vmask) large = f > (real)0.41421356237309505; /* -1 where it is */
-    const FN(vreal) whole = (FN(vreal))((FN(vmask))FN(all)((real)WHOLE) + n - large) - (real)WHOLE;
-    const FN(vreal) log = FN(vlog_near)(FN(select)(large, (f - (real)1) * (real)0.5, f));
-    return whole * (real)LOG2_HIGH + (log + whole * (real)LOG2_LOW);
+    *u = FN(select)(large, (f - (real)1) * (real)0.5, f);
+    return (FN(vreal))((FN(vmask))FN(all)((real)WHOLE) + n - large) - (real)WHOLE;
+}
+
+ALWAYS_INLINE FN(vreal) FN(vlog)(FN(vreal) x) {
+    FN(vreal) u;
+    const FN(vreal) n = FN(vlog_split)(x, &u), log = u - FN(vlog_bend)(u);
+    return n * (real)LOG2_HIGH + (log + n * (real)LOG2_LOW);
+}
+
+/* log r and t - log r >= 0 of r = 1 + t, with the digits of t where that is small, else of r, a normal
+ * number; what is left within 13 units in the last place. */
+struct FN(logs) {
+    FN(vreal) log, excess;
+};
+
+ALWAYS_INLINE struct FN(logs) FN(vlogs)(FN(vreal) t, FN(vreal) r) {
+    const FN(vmask) near = (t < (real)0.41421356237309505) & (t > (real)-0.29289321881345248);
+    FN(vreal) u;
+    const FN(vreal) n = FN(vlog_split)(r, &u);
+    u = FN(select)(near, t, u);
+    const FN(vreal) bend = FN(vlog_bend)(u), log = u - bend;
+    const FN(vreal) far = n * (real)LOG2_HIGH + (log + n * (real)LOG2_LOW);
+    return (struct FN(logs)){FN(select)(near, log, far), FN(select)(near, bend, t - far)};
 }
 
 /* digamma(x), x > 0: scalar_math.h's, in the vector's own precision; f32 needs fewer terms. */

@@ -53,6 +53,7 @@
 
 #ifndef KI_HOST
 #include "dialect/joins.h"
+#include "dialect/losses.h"
 #include "dialect/metric_rows.h"
 
 DEVICE_FN wide number_at(__global const wide *values, int single, long at) {
@@ -125,7 +126,7 @@ __kernel void metric_classes(PARAMETERS(metric_classes)) {
                 for (int c = 0; c < columns; c++) {
                     const wide above = ETA_AT(row, c) - largest;
                     own_above = c == class_ ? above : own_above;
-                    many_add(&of, above, c == class_);
+                    many_add(&of, (real)exp(above), c == class_);
                 }
                 loss = lost_of_many(&of, own_above, class_ >= 0, &missed);
             }

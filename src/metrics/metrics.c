@@ -92,7 +92,7 @@ static const char call[] = "kiln_metrics_of";
 
 /* --------------------------------------------------------------------------------------------- numbers */
 
-static void add_numbers(kiln_metrics *metrics, const struct ki_sums *sums, int64_t targets) {
+static void add_numbers(kiln_metrics *metrics, const struct ki_metric_sums *sums, int64_t targets) {
     struct ki_sum rss = {0, 0}, tss = {0, 0}, absolute = {0, 0}, error = {0, 0};
     const double weight = sums->numbers[0].y.weight, all = weight * (double)targets;
     for (int64_t j = 0; j < targets; j++) {
@@ -147,7 +147,7 @@ done:
 }
 
 static kiln_status add_explained(kiln_metrics *metrics, const struct ki_measured *of,
-                                 const struct ki_sums *sums) {
+                                 const struct ki_metric_sums *sums) {
     const double deviance = ki_sum_of(&sums->rows.deviance);
     double null = NAN;
     kiln_status status = KILN_OK;
@@ -282,7 +282,7 @@ done:
 /* ----------------------------------------------------------------------------------------------- call */
 
 static kiln_status measure(kiln_metrics *metrics, const struct ki_measured *of) {
-    struct ki_sums sums = {.confusion = NULL};
+    struct ki_metric_sums sums = {.confusion = NULL};
     kiln_status status;
     TRY(ki_sums_take(&sums, of));
     if (sums.rows.wrong) {

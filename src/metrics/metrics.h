@@ -6,17 +6,9 @@
 
 #include "kiln/metrics.h"
 #include "core/matrix.h"
-#include "dialect/joins.h"
+#include "metrics/runs.h"
 
 /* ------------------------------------------------------------------------------------------ operands */
-
-/* A matrix, and its values where the host reads them: where they lie, or a copy of them. */
-struct ki_home {
-    const kiln_matrix *matrix; /* NULL: there is no such matrix */
-    const void *values;        /* NULL: the host does not read them */
-    void *copy;                /* NULL: they lie in the matrix, which is held */
-    bool single;
-};
 
 static inline double ki_at(const struct ki_home *home, int64_t e) {
     return home->single ? (double)((const float *)home->values)[e] : ((const double *)home->values)[e];
@@ -30,7 +22,8 @@ struct ki_measured {
     int64_t first, wide;   /* wide: all columns of Eta */
     int64_t classes;       /* 0: numbers */
     int threads;
-    bool at_home;    /* asked for: the host reads them wherever they lie */
+    const struct ki_bodies *bodies; /* of doubles, where the host reads them */
+    bool at_home;                   /* asked for: the host reads them wherever they lie */
     kiln_device *on; /* the GPU that has all operands and measures them; NULL: the host reads them */
 };
 
@@ -85,12 +78,6 @@ double *ki_probabilities(const struct ki_measured *of);
 
 /* ---------------------------------------------------------------------------------------------- sums */
 
-/* The sums of one target. */
-struct ki_number_sums {
-    struct ki_sum square, absolute, error; /* s e^2, s |e|, -s e */
-    struct ki_variation y;
-};
-
 /* All rows have these sums. */
 struct ki_row_sums {
     struct ki_sum weight, deviance, lost, brier, right;
@@ -98,15 +85,15 @@ struct ki_row_sums {
     bool wrong;    /* a weight is none */
 };
 
-struct ki_sums {
+struct ki_metric_sums {
     struct ki_row_sums rows;
     struct ki_number_sums *numbers; /* a target each, or NULL */
     double *confusion;              /* (classes + 1) x classes, or NULL */
 };
 
 /* One pass over all rows. Both arrays are for ki_free, on failure too. */
-kiln_status ki_sums_take(struct ki_sums *sums, const struct ki_measured *of);
-kiln_status ki_sums_take_gpu(struct ki_sums *sums, const struct ki_measured *of);
+kiln_status ki_sums_take(struct ki_metric_sums *sums, const struct ki_measured *of);
+kiln_status ki_sums_take_gpu(struct ki_metric_sums *sums, const struct ki_measured *of);
 /* The deviance of one mean for all rows. */
 kiln_status ki_deviance_at(double *deviance, const struct ki_measured *of, double mean);
 kiln_status ki_deviance_at_gpu(double *deviance, const struct ki_measured *of, double mean);

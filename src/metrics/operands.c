@@ -1,4 +1,5 @@
 /* This file says what is to be measured: checked, and where the host can read it. */
+#include "bodies/bodies.h"
 #include "core/memory.h"
 #include "core/seams.h"
 #include "core/sized.h"
@@ -131,6 +132,7 @@ kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, cons
     TRY(take_columns(of));
     of->classes = classes_of(&of->loss, of->columns);
     of->threads = Eta->device->threads;
+    of->bodies = ki_bodies_for(Eta->device, KILN_F64);
     TRY(check_classes(of));
     if (!of->loss.y) return ki_fail(KILN_ERR_ARGUMENT, "%s: the loss has no y", call);
     TRY(check("the loss's y", of->loss.y, of->rows, of->classes ? 1 : of->columns));

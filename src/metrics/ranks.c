@@ -2,6 +2,7 @@
  * the curve. */
 #include <math.h>
 
+#include "bodies/bodies.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -26,16 +27,6 @@ struct taking {
 
 enum { BLOCK = 256 };
 
-/* to = the numbers at `from` and every `apart` behind it. */
-static void read_numbers(double *to, const struct ki_home *home, int64_t from, int64_t apart, int count) {
-    const float *singles = (const float *)home->values + from;
-    const double *doubles = (const double *)home->values + from;
-    if (home->single)
-        for (int i = 0; i < count; i++) to[i] = singles[i * apart];
-    else
-        for (int i = 0; i < count; i++) to[i] = doubles[i * apart];
-}
-
 static void read_scores(double *to, const struct taking *taking, int64_t row, int count) {
     const struct ki_scores *scores = taking->scores;
     const struct ki_measured *of = scores->of;
@@ -48,9 +39,9 @@ static void read_scores(double *to, const struct taking *taking, int64_t row, in
         for (int i = 0; i < count; i++) to[i] = of_class[i * of->classes];
         return;
     }
-    read_numbers(to, &of->eta, at + c, of->wide, count);
+    of->bodies->metric_read(to, &of->eta, at + c, of->wide, count);
     if (ki_differ(of)) {
-        read_numbers(other, &of->eta, at, of->wide, count);
+        of->bodies->metric_read(other, &of->eta, at, of->wide, count);
         for (int i = 0; i < count; i++) to[i] -= other[i];
     } else if (taking->sign < 0) {
         for (int i = 0; i < count; i++) to[i] = -to[i];
@@ -63,9 +54,9 @@ static void make_block(const struct taking *taking, int64_t first, int count, st
     const double value = of->options.classes ? of->options.classes[class] : (double)class;
     double score[BLOCK], y[BLOCK], weight[BLOCK];
     read_scores(score, taking, first, count);
-    read_numbers(y, &of->y, first, 1, count);
+    of->bodies->metric_read(y, &of->y, first, 1, count);
     if (of->weights.values)
-        read_numbers(weight, &of->weights, first, 1, count);
+        of->bodies->metric_read(weight, &of->weights, first, 1, count);
     else
         for (int i = 0; i < count; i++) weight[i] = 1;
     for (int i = 0; i < count; i++) {

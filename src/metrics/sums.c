@@ -1,9 +1,10 @@
 /* Sums over all rows, in one pass.
  *
  * Rows are cut into parts by their number alone, so that any number of threads finds the same bits; within a
- * part runs of 256 rows are added up plainly, and what comes of them with compensation. A target's spread
- * about its mean is that of each run about its own, joined by Chan, Golub and LeVeque's formula: a second
- * pass finds the run in the first cache level, and nothing cancels. */
+ * part runs of 256 rows become doubles and are added up plainly, in vectors (runs.cpu.h), and what comes of
+ * them with compensation. A target's spread about its mean is that of each run about its own, joined by Chan,
+ * Golub and LeVeque's formula: a second pass finds the run in the first cache level, and nothing cancels. */
+#include "bodies/bodies.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -14,11 +15,12 @@
  * lost. */
 #define real double
 #define FN(name) ki_metrics_##name
+#include "dialect/losses.h"
 #include "dialect/metric_rows.h"
 #undef real
 #undef FN
 
-enum { RUN = 256, PARTS_MOST = 64, ROWS_A_PART = 4096, CONFUSION_MOST = 1 << 22 };
+enum { PARTS_MOST = 64, ROWS_A_PART = 4096, CONFUSION_MOST = 1 << 22 };
 
 double ki_mean(const struct ki_measured *of, int64_t row, int64_t c) {
     if (of->means.values) return ki_at(&of->means, row * of->columns + c);
@@ -26,111 +28,153 @@ double ki_mean(const struct ki_measured *of, int64_t row, int64_t c) {
                                ki_eta(of, row, c));
 }
 
-/* ----------------------------------------------------------------------------------------- numbers */
+/* ------------------------------------------------------------------------------------------- a run */
 
-/* Rows [first, end), a run of them. The mean is taken about the first target that counts: that of equal ones
- * is that one, and what they leave is 0, not rounding. */
-static void add_number(struct ki_number_sums *to, const struct ki_measured *of, int64_t target, int64_t first,
-                       int64_t end) {
+/* Weights that are none go into *wrong. */
+static void read_weights(struct ki_run *run, bool *wrong, const struct ki_measured *of, int64_t first) {
+    if (of->weights.values) {
+        of->bodies->metric_read(run->weight, &of->weights, first, 1, run->count);
+        for (int64_t i = 0; i < run->count; i++) *wrong |= !(run->weight[i] >= 0);
+        return;
+    }
+    for (int64_t i = 0; i < KI_RUN; i++) run->weight[i] = i < run->count;
+}
+
+static void read_predictors(double *to, const struct ki_measured *of, int64_t first, int64_t column,
+                            int64_t count) {
+    of->bodies->metric_read(to, &of->eta, first * of->wide + of->first + column, of->wide, count);
+}
+
+/* Targets of one column, and what they are compared with. */
+static void read_target(struct ki_run *run, const struct ki_measured *of, int64_t first, int64_t column) {
     const int64_t k = of->columns;
-    double square = 0, absolute = 0, error = 0, about = 0;
-    struct ki_variation run = {0, 0, 0, 0};
-    for (int64_t i = first; i < end; i++) {
-        const double s = ki_weight(of, i), y = ki_at(&of->y, i * k + target);
-        if (s == 0) continue;
-        const double e = y - ki_mean(of, i, target);
-        if (run.weight == 0) run.level = y;
-        run.weight += s;
-        square += s * e * e;
-        absolute += s * fabs(e);
-        error -= s * e;
-        about += s * (y - run.level);
-    }
-    run.above = run.weight > 0 ? about / run.weight : 0;
-    for (int64_t i = first; i < end; i++) {
-        const double s = ki_weight(of, i), off = ki_at(&of->y, i * k + target) - run.level - run.above;
-        run.spread += s == 0 ? 0 : s * off * off;
-    }
-    ki_sum_add(&to->square, square);
-    ki_sum_add(&to->absolute, absolute);
-    ki_sum_add(&to->error, error);
-    ki_variation_join(&to->y, &run);
+    of->bodies->metric_read(run->y, &of->y, first * k + column, k, run->count);
+    run->given = of->means.values != NULL;
+    if (run->given)
+        of->bodies->metric_read(run->mean, &of->means, first * k + column, k, run->count);
+    else
+        read_predictors(run->mean, of, first, column, run->count);
 }
 
-/* ------------------------------------------------------------------------------------------ a GLM */
-
-static double unit_deviance(const kiln_loss *loss, kiln_range range, double y, double eta, double mean) {
-    return ki_metrics_unit_deviance((int)loss->family, (int)loss->link, loss->parameter, loss->link_power,
-                                    range.least, range.most, range.open, y, eta, mean);
+static void add_numbers(struct ki_metric_sums *to, struct ki_run *run, const struct ki_measured *of,
+                        int64_t first) {
+    for (int64_t j = 0; j < of->columns; j++) {
+        read_target(run, of, first, j);
+        of->bodies->metric_number(&to->numbers[j], run);
+    }
 }
 
-static void add_deviances(struct ki_row_sums *to, const struct ki_measured *of, int64_t first, int64_t end) {
-    const kiln_loss *loss = &of->loss;
-    const kiln_range range = kiln_family_range(loss->family, loss->parameter);
-    double weight = 0, deviance = 0, brier = 0, right = 0;
-    for (int64_t i = first; i < end; i++) {
-        const double s = ki_weight(of, i), y = ki_at(&of->y, i);
-        to->outcomes &= y == 0 || y == 1;
-        to->wrong |= !(s >= 0);
-        if (s == 0) continue;
-        const double mean = ki_mean(of, i, 0);
-        weight += s;
-        deviance += s * unit_deviance(loss, range, y, ki_eta(of, i, 0), mean);
-        brier += s * (mean - y) * (mean - y);
-        right += (mean > 0.5) == (y > 0) ? s : 0;
-    }
-    ki_sum_add(&to->weight, weight);
-    ki_sum_add(&to->deviance, deviance);
-    ki_sum_add(&to->brier, brier);
-    ki_sum_add(&to->right, right);
+/* A GLM's only target. */
+static void add_deviances(struct ki_metric_sums *to, struct ki_run *run, const struct ki_measured *of,
+                          int64_t first) {
+    struct ki_judged_sums sums;
+    read_target(run, of, first, 0);
+    read_predictors(run->eta, of, first, 0, run->count);
+    of->bodies->metric_judge(&sums, run, &of->loss, false);
+    to->rows.outcomes &= sums.outcomes;
+    ki_sum_add(&to->rows.weight, sums.weight);
+    ki_sum_add(&to->rows.deviance, sums.deviance);
+    ki_sum_add(&to->rows.brier, sums.brier);
+    ki_sum_add(&to->rows.right, sums.right);
+    of->bodies->metric_number(&to->numbers[0], run);
 }
 
 /* ------------------------------------------------------------------------------------------ classes */
 
-static double lost_of_many(const struct ki_measured *of, int64_t row, int64_t class, int64_t largest,
-                           double *brier) {
-    const int64_t k = of->columns;
-    const double most = ki_eta(of, row, largest);
-    struct ki_metrics_many sums = {0, 0, 0};
-    for (int64_t c = 0; c < k; c++) ki_metrics_many_add(&sums, ki_eta(of, row, c) - most, c == class);
-    const double own = class < 0 ? 0 : ki_eta(of, row, class) - most;
-    return ki_metrics_lost_of_many(&sums, own, class >= 0, brier);
+static double lost_most(const struct ki_measured *of) {
+    const double least = of->options.least_probability;
+    return least > 0 ? -log(least) : INFINITY;
 }
 
-/* The class with the largest score: of one column by its sign. */
+static void add_two(struct ki_metric_sums *to, struct ki_run *run, const struct ki_measured *of,
+                    int64_t first) {
+    static const double usual[2] = {0, 1};
+    struct ki_two_sums sums;
+    double weight = 0;
+    of->bodies->metric_read(run->y, &of->y, first, 1, run->count);
+    read_predictors(run->eta, of, first, 0, run->count);
+    of->bodies->metric_two(&sums, run, of->options.classes ? of->options.classes : usual, lost_most(of));
+    for (int cell = 0; cell < 6; cell++) {
+        to->confusion[cell] += sums.table[cell / 2][cell % 2];
+        weight += sums.table[cell / 2][cell % 2];
+    }
+    ki_sum_add(&to->rows.weight, weight);
+    ki_sum_add(&to->rows.right, sums.table[0][0] + sums.table[1][1]);
+    ki_sum_add(&to->rows.lost, ki_has_probabilities(of) ? sums.lost : 0);
+    ki_sum_add(&to->rows.brier, ki_has_probabilities(of) ? sums.brier : 0);
+}
+
+/* The class with the largest score. */
 static int64_t class_taken(const struct ki_measured *of, int64_t row) {
-    const int64_t k = of->columns;
     int64_t best = 0;
-    if (k == 1) return ki_eta(of, row, 0) > 0;
-    for (int64_t c = 1; c < k; c++)
+    for (int64_t c = 1; c < of->columns; c++)
         if (ki_eta(of, row, c) > ki_eta(of, row, best)) best = c;
     return best;
 }
 
-static void add_classes(struct ki_row_sums *to, double *confusion, const struct ki_measured *of,
-                        int64_t first, int64_t end) {
-    const bool probable = ki_has_probabilities(of);
-    const double least = of->options.least_probability, most = least > 0 ? -log(least) : INFINITY;
-    double weight = 0, lost = 0, brier = 0, right = 0;
-    for (int64_t i = first; i < end; i++) {
-        const double s = ki_weight(of, i);
-        to->wrong |= !(s >= 0);
-        if (s == 0) continue;
-        const int64_t class = ki_class(of, i), taken = class_taken(of, i);
-        double missed = 0, loss = 0;
-        weight += s;
-        right += class == taken ? s : 0;
-        confusion[(class < 0 ? of->classes : class) * of->classes + taken] += s;
-        if (!probable) continue;
-        loss = of->columns == 1 ? ki_metrics_lost_of_two(ki_eta(of, i, 0), (int)class, &missed)
-                                : lost_of_many(of, i, class, taken, &missed);
-        lost += s * (loss > most ? most : loss);
-        brier += s * missed;
+/* Rows of several classes: as many as have their exponentials side by side. */
+struct group {
+    int64_t first, rows, class[KI_RUN], taken[KI_RUN];
+    double own[KI_RUN]; /* eta of the class, less the largest */
+    struct ki_metrics_many sums[KI_RUN];
+};
+
+enum { EXPONENTIALS = 1024 };
+
+/* The exponentials of all classes, as many columns at a time as there is room for. */
+static void add_exponentials(struct group *group, const struct ki_measured *of) {
+    const int64_t k = of->columns, most = ki_min(k, EXPONENTIALS);
+    double e[EXPONENTIALS];
+    for (int64_t c = 0, piece; c < k; c += piece) {
+        piece = ki_min(most, k - c);
+        for (int64_t r = 0; r < group->rows; r++) {
+            const int64_t row = group->first + r;
+            const double largest = ki_eta(of, row, group->taken[r]);
+            for (int64_t j = 0; j < piece; j++) e[r * piece + j] = ki_eta(of, row, c + j) - largest;
+            if (group->class[r] >= c && group->class[r] < c + piece)
+                group->own[r] = e[r * piece + group->class[r] - c];
+        }
+        of->bodies->metric_exp(e, group->rows * piece);
+        for (int64_t r = 0; r < group->rows; r++)
+            for (int64_t j = 0; j < piece; j++)
+                ki_metrics_many_add(&group->sums[r], e[r * piece + j], c + j == group->class[r]);
     }
-    ki_sum_add(&to->weight, weight);
-    ki_sum_add(&to->lost, lost);
-    ki_sum_add(&to->brier, brier);
-    ki_sum_add(&to->right, right);
+}
+
+static void add_many(struct ki_metric_sums *to, struct ki_run *run, const struct ki_measured *of,
+                     int64_t first) {
+    const int64_t k = of->columns, room = ki_max(1, EXPONENTIALS / k);
+    const double most = lost_most(of);
+    double weight = 0, lost = 0, brier = 0, right = 0;
+    struct group group;
+    for (int64_t at = 0; at < run->count; at += group.rows) {
+        group.first = first + at;
+        group.rows = ki_min(room, run->count - at);
+        for (int64_t r = 0; r < group.rows; r++) {
+            group.class[r] = ki_class(of, group.first + r);
+            group.taken[r] = class_taken(of, group.first + r);
+            group.sums[r] = (struct ki_metrics_many){0, 0, 0};
+            group.own[r] = 0;
+        }
+        if (ki_has_probabilities(of)) add_exponentials(&group, of);
+        for (int64_t r = 0; r < group.rows; r++) {
+            const double s = run->weight[at + r];
+            const int64_t class = group.class[r];
+            double missed = 0, loss = 0;
+            if (s == 0) continue;
+            if (ki_has_probabilities(of))
+                loss = ki_metrics_lost_of_many(&group.sums[r], group.own[r], class >= 0, &missed);
+            weight += s;
+            right += class == group.taken[r] ? s : 0;
+            to->confusion[(class < 0 ? of->classes : class) * of->classes + group.taken[r]] += s;
+            lost += s * (loss > most ? most : loss);
+            brier += s * missed;
+        }
+    }
+    ki_sum_add(&to->rows.weight, weight);
+    ki_sum_add(&to->rows.lost, lost);
+    ki_sum_add(&to->rows.brier, brier);
+    ki_sum_add(&to->rows.right, right);
 }
 
 /* -------------------------------------------------------------------------------------------- parts */
@@ -146,21 +190,25 @@ static int parts_of(const struct ki_measured *of) {
 
 struct parts {
     const struct ki_measured *of;
-    struct ki_sums *sums; /* of each */
+    struct ki_metric_sums *sums; /* of each */
     int count;
 };
 
 static void take_part(void *user, int part) {
     const struct parts *parts = user;
     const struct ki_measured *of = parts->of;
-    struct ki_sums *to = &parts->sums[part];
+    struct ki_metric_sums *to = &parts->sums[part];
     const int64_t end = ki_part_begin(of->rows, part + 1, parts->count);
-    for (int64_t i = ki_part_begin(of->rows, part, parts->count); i < end; i += RUN) {
-        const int64_t until = ki_min(i + RUN, end);
-        if (of->classes) add_classes(&to->rows, to->confusion, of, i, until);
-        if (of->loss.kind == KILN_LOSS_GLM) add_deviances(&to->rows, of, i, until);
-        for (int64_t j = 0; to->numbers && j < of->columns; j++) add_number(&to->numbers[j], of, j, i, until);
-        for (int64_t r = i; r < until && to->numbers; r++) to->rows.wrong |= !(ki_weight(of, r) >= 0);
+    struct ki_run run;
+    for (int64_t i = ki_part_begin(of->rows, part, parts->count); i < end; i += KI_RUN) {
+        run.count = ki_min(KI_RUN, end - i);
+        read_weights(&run, &to->rows.wrong, of, i);
+        if (of->classes)
+            (of->columns == 1 ? add_two : add_many)(to, &run, of, i);
+        else if (of->loss.kind == KILN_LOSS_GLM)
+            add_deviances(to, &run, of, i);
+        else
+            add_numbers(to, &run, of, i);
     }
 }
 
@@ -169,7 +217,7 @@ static void join_sum(struct ki_sum *to, const struct ki_sum *from) {
     ki_sum_add(to, from->sum);
 }
 
-static void join(struct ki_sums *to, const struct ki_sums *from, const struct ki_measured *of) {
+static void join(struct ki_metric_sums *to, const struct ki_metric_sums *from, const struct ki_measured *of) {
     join_sum(&to->rows.weight, &from->rows.weight);
     join_sum(&to->rows.deviance, &from->rows.deviance);
     join_sum(&to->rows.lost, &from->rows.lost);
@@ -186,14 +234,14 @@ static void join(struct ki_sums *to, const struct ki_sums *from, const struct ki
     for (int64_t e = 0; to->confusion && e < confusion_size(of); e++) to->confusion[e] += from->confusion[e];
 }
 
-kiln_status ki_sums_take(struct ki_sums *sums, const struct ki_measured *of) {
+kiln_status ki_sums_take(struct ki_metric_sums *sums, const struct ki_measured *of) {
     kiln_status status = KILN_OK;
     if (of->on) return ki_sums_take_gpu(sums, of);
     const int count = parts_of(of);
     const int64_t numbers = of->classes ? 0 : of->columns, cells = of->classes ? confusion_size(of) : 0;
     struct ki_number_sums *all = ki_calloc((size_t)(count * numbers) * sizeof *all);
     double *tables = ki_calloc((size_t)(count * cells) * sizeof *tables);
-    struct ki_sums *parts = ki_calloc((size_t)count * sizeof *parts);
+    struct ki_metric_sums *parts = ki_calloc((size_t)count * sizeof *parts);
     if (!all || !tables || !parts) {
         status = ki_fail_nomem((size_t)(count * (cells + numbers)) * sizeof(double), "metrics");
         goto done;
@@ -226,18 +274,23 @@ struct level {
     struct ki_sum sums[PARTS_MOST];
 };
 
+/* The mean is an identity link's predictor. */
 static void take_level(void *user, int part) {
     struct level *level = user;
     const struct ki_measured *of = level->of;
-    const kiln_range range = kiln_family_range(of->loss.family, of->loss.parameter);
     const int64_t end = ki_part_begin(of->rows, part + 1, level->count);
+    struct ki_judged_sums sums;
+    struct ki_run run = {.given = true};
+    bool wrong = false;
     kiln_loss loss = of->loss;
     loss.link = KILN_LINK_IDENTITY;
-    for (int64_t i = ki_part_begin(of->rows, part, level->count); i < end; i++) {
-        const double s = ki_weight(of, i);
-        if (s == 0) continue;
-        ki_sum_add(&level->sums[part],
-                   s * unit_deviance(&loss, range, ki_at(&of->y, i), level->mean, level->mean));
+    for (int64_t i = 0; i < KI_RUN; i++) run.eta[i] = run.mean[i] = level->mean;
+    for (int64_t i = ki_part_begin(of->rows, part, level->count); i < end; i += KI_RUN) {
+        run.count = ki_min(KI_RUN, end - i);
+        read_weights(&run, &wrong, of, i);
+        of->bodies->metric_read(run.y, &of->y, i, 1, run.count);
+        of->bodies->metric_judge(&sums, &run, &loss, true);
+        ki_sum_add(&level->sums[part], sums.deviance);
     }
 }
 

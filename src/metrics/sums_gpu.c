@@ -80,7 +80,7 @@ static kiln_status upload_classes(struct ki_buffer *values, const struct ki_meas
     return status == KILN_OK ? ki_device_upload(of->on, values, 0, of->options.classes, bytes) : status;
 }
 
-static kiln_status take_classes(struct ki_sums *sums, const struct ki_measured *of) {
+static kiln_status take_classes(struct ki_metric_sums *sums, const struct ki_measured *of) {
     const int64_t cells = (of->classes + 1) * of->classes,
                   groups = ki_max(1, ki_min(groups_for(of, GROUP), CELLS_MOST / cells)),
                   bytes = cells * (int64_t)sizeof(double);
@@ -119,7 +119,7 @@ done:
 
 /* -------------------------------------------------------------------------------------------- numbers */
 
-static kiln_status take_numbers(struct ki_sums *sums, const struct ki_measured *of) {
+static kiln_status take_numbers(struct ki_metric_sums *sums, const struct ki_measured *of) {
     const int64_t shares = ki_max(1, groups_for(of, 8 * GROUP) / of->columns);
     struct left left = {.numbers = NULL};
     struct ki_number_sums *numbers = ki_calloc((size_t)of->columns * sizeof *numbers);
@@ -184,9 +184,9 @@ done:
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-kiln_status ki_sums_take_gpu(struct ki_sums *sums, const struct ki_measured *of) {
+kiln_status ki_sums_take_gpu(struct ki_metric_sums *sums, const struct ki_measured *of) {
     kiln_status status = KILN_OK;
-    *sums = (struct ki_sums){.rows.outcomes = true};
+    *sums = (struct ki_metric_sums){.rows.outcomes = true};
     if (of->classes) return take_classes(sums, of);
     TRY(take_numbers(sums, of));
     if (of->loss.kind == KILN_LOSS_GLM) TRY(take_deviances(&sums->rows, of, NULL));

@@ -1,14 +1,28 @@
 /* CPU body of kiln_loss_mean and kiln_loss_deviance: rows by themselves, in parts for the threads. */
-#include "dialect/losses.h"
+#include "pass/cpu/judged_rows.h"
+
+/* Elements or rows first ... of all, and zeros behind them. */
+static void FN(take_block)(struct FN(judged) * b, real *to, const real *from, int64_t first, int64_t end) {
+    b->count = ki_min(FN(JUDGED_ROWS), end - first);
+    memcpy(to, from + first, (size_t)b->count * sizeof *to);
+    for (int64_t i = b->count; i % LANES != 0; i++) to[i] = 0;
+}
+
+static void FN(means_of_elements)(const struct ki_loss_rows *rows, int64_t first, int64_t end) {
+    struct FN(judged) b;
+    for (int64_t i = first; i < end; i += b.count) {
+        FN(take_block)(&b, b.eta, VALUES(rows->Eta), i, end);
+        FN(block_means)(rows->loss, &b);
+        memcpy(VALUES(rows->out) + i, b.mu, (size_t)b.count * sizeof(real));
+    }
+}
 
 static void FN(mean_of_rows)(const struct ki_loss_rows *rows, int64_t first, int64_t end) {
-    const kiln_loss *loss = rows->loss;
     const int64_t k = rows->out->cols;
     const real *eta = VALUES(rows->Eta);
     real *out = VALUES(rows->out);
-    if (loss->kind != KILN_LOSS_SOFTMAX) {
-        for (int64_t i = first * k; i < end * k; i++)
-            out[i] = FN(mean_row)((int)loss->kind, (int)loss->link, (real)loss->link_power, eta[i]);
+    if (rows->loss->kind != KILN_LOSS_SOFTMAX) {
+        FN(means_of_elements)(rows, first * k, end * k);
         return;
     }
     for (int64_t row = first; row < end; row++) {
@@ -17,12 +31,35 @@ static void FN(mean_of_rows)(const struct ki_loss_rows *rows, int64_t first, int
     }
 }
 
-static void FN(deviance_of_rows)(const struct ki_loss_rows *rows, int64_t first, int64_t end) {
+/* The three columns of rows first ... of the block. */
+static void FN(write_deviances)(const struct FN(judged) * b, const struct ki_loss_rows *rows, int64_t first) {
     const kiln_loss *loss = rows->loss;
-    const real *s = loss->weights ? VALUES(loss->weights) : NULL;
-    for (int64_t row = first; row < end; row++) FN(deviance_row)
-    ((int)loss->family, (int)loss->link, (real)loss->parameter, (real)loss->link_power, VALUES(loss->y)[row],
-     s ? s[row] : 1, VALUES(rows->Eta)[row], VALUES(rows->out) + 3 * row);
+    const real parameter = (real)loss->parameter;
+    const real *s = loss->weights ? VALUES(loss->weights) + first : NULL;
+    for (int64_t i = 0; i < b->count; i++) {
+        const real weight = s ? s[i] : 1;
+        real *d = VALUES(rows->out) + 3 * (first + i);
+        if (!b->usual[i] || weight == 0) {
+            FN(deviance_row)
+            ((int)loss->family, (int)loss->link, parameter, (real)loss->link_power, b->y[i], weight,
+             b->eta[i], d);
+            continue;
+        }
+        d[0] = (real)2 * weight * b->half[i];
+        d[1] = weight * b->pearson[i];
+        d[2] = FN(least_row)((int)loss->family, parameter, b->y[i], weight);
+    }
+}
+
+static void FN(deviance_of_rows)(const struct ki_loss_rows *rows, int64_t first, int64_t end) {
+    struct FN(judged) b;
+    for (int64_t row = first; row < end; row += b.count) {
+        FN(take_block)(&b, b.eta, VALUES(rows->Eta), row, end);
+        FN(take_block)(&b, b.y, VALUES(rows->loss->y), row, end);
+        FN(block_means)(rows->loss, &b);
+        FN(block_deviances)(rows->loss, &b);
+        FN(write_deviances)(&b, rows, row);
+    }
 }
 
 static void FN(loss_rows_range)(void *of, int64_t first, int64_t end) {
