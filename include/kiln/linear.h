@@ -279,11 +279,11 @@ typedef struct kiln_path_options {
  * together and predictions for all rows are at most 2^24 numbers. A checkpoint in the control of `options`
  * (kiln/checkpoint.h) keeps which folds are done, up to the first of which a model ended at its limit,
  * between two of them, and where the path is cancelled: a path that goes on hands over the models of the
- * others alone. Keeping the models' results is up to the caller (kiln_checkpoint_along). One pass over X at
- * first. Errors: ERR_ARGUMENT (no such algorithm; a checkpoint without folds; standard errors; a fold or a
- * penalty out of range; no take); ERR_CANCELLED (take or the control of `options` ended the path); those of
- * kiln_NAME. Models that were handed over before stand. Determinism: as kiln_NAME. Cost: as above; m + n k
- * doubles besides. Source: Freivalds, IFIP Congress 1977 (checks by random sums). */
+ * others alone, and one without folds all of them. Keeping the models' results is up to the caller
+ * (kiln_checkpoint_along). One pass over X at first. Errors: ERR_ARGUMENT (no such algorithm; standard
+ * errors; a fold or a penalty out of range; no take); ERR_CANCELLED (take or the control of `options` ended
+ * the path); those of kiln_NAME. Models that were handed over before stand. Determinism: as kiln_NAME. Cost:
+ * as above; m + n k doubles besides. Source: Freivalds, IFIP Congress 1977 (checks by random sums). */
 KILN_API kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X,
                                const kiln_matrix *y, int64_t k, const kiln_path_options *path);
 

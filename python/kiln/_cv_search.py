@@ -109,8 +109,9 @@ class Search:
         named = (scoring if isinstance(scoring, str) else getattr(scoring, "__name__",
                                                                   re.sub(" at 0x[0-9a-fA-F]+", "",
                                                                          repr(scoring))))
-        made = [np.ascontiguousarray(penalties).tobytes(), b"" if self.folds is None
-                else self.folds.tobytes(), named.encode()]
+        splits = (self.splits if self.folds is None else [(self.folds,)])
+        folds = b"".join(np.asarray(rows, np.int64).tobytes() for split in splits for rows in split)
+        made = [np.ascontiguousarray(penalties).tobytes(), folds, named.encode()]
         return [len(self.splits), len(penalties), *map(zlib.crc32, made)]
 
     @property
@@ -187,32 +188,31 @@ class Search:
     # ----------------------------------------------------------------------------------------------- running
 
     def run(self, target: Matrix, kept: checkpoint | None, level: float | None, **options: Any) -> None:
-        """All splits in one call where each row is held out once, else one by one, which no checkpoint keeps;
-        level: each trains on this weight, to which its own is scaled."""
-        if self.folds is not None and (level is None or kept is not None):
-            if kept is not None:
-                kept.along(self.kept.numbers, self.kept.head,
-                           f"a cross-validation of {type(self.model).__name__}", 1 + bool(self.refit))
-            if kept is not None and self.kept.counts[0] == len(self.splits):
-                kept.skip()
-                return
-            weights = self.model._settings(self.X, self.sample_weight, options)
-            self._call(target, weights, fold=ffi.from_buffer("int32_t[]", self.folds), folds=len(self.splits))
-            if kept is not None:
-                kept.stays = self.cut  # the model of all rows comes after the folds that wait
-            return
+        """All splits in one call where each row is held out once, else one by one; level: each trains on this
+        weight, to which its own is scaled."""
+        whole = self.folds is not None and level is None
         if kept is not None:
-            raise NotImplementedError("a checkpoint keeps folds of which each row is held out by one, such "
-                                      "as KFold's and StratifiedKFold's: "
-                                      f"the 'cv' parameter of {type(self.model).__name__} makes others")
+            kept.along(self.kept.numbers, self.kept.head, f"a cross-validation of {type(self.model).__name__}",
+                       (1 if whole else len(self.splits)) + bool(self.refit))
+        done = int(self.kept.counts[0])
+        if whole:
+            weights = self.model._settings(self.X, self.sample_weight, options)
+            self._call(target, weights, kept, done == len(self.splits), folds=len(self.splits),
+                       fold=ffi.from_buffer("int32_t[]", self.folds))
+            return
         for self.first, (train, _) in enumerate(self.splits):
             counts = np.bincount(train, minlength=self.X.shape[0]).astype(self.X.dtype)
             weights = counts if self.sample_weight is None else counts * self.sample_weight
             if level is not None:
                 weights = weights * (level / weights.sum())
-            self._call(target, self.model._settings(self.X, weights, options))
+            self._call(target, self.model._settings(self.X, weights, options), kept, self.first < done)
 
-    def _call(self, target: Matrix, options: dict[str, Any], **folds: Any) -> None:
+    def _call(self, target: Matrix, options: dict[str, Any], kept: checkpoint | None, done: bool,
+              **folds: Any) -> None:
+        """One run, unless the checkpoint has its end."""
+        if kept is not None and done:
+            kept.skip()
+            return
         model, user = self.model, ffi.new_handle(self)
         penalties = {name: ffi.from_buffer("double[]", values) for name, values in (("l2", self.l2),
                                                                                     ("l1", self.l1))
@@ -226,6 +226,8 @@ class Search:
 
         solve(self.X.device, path, [], algorithm_options(model._algorithm, options), verbose=model.verbose,
               callback=getattr(model, "callback", None), names=model._vocabulary(), mapped=self.X.mapped)
+        if kept is not None:
+            kept.stays = self.cut  # other runs come after the folds that wait
 
 
 @ffi.callback("int(void *, const kiln_path_models *)", onerror=_failed)  # type: ignore[untyped-decorator]

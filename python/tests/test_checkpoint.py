@@ -8,7 +8,7 @@ import scipy.sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import fbeta_score, make_scorer
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 import kiln
@@ -77,10 +77,15 @@ def validated(kind, **options):
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     model = {"ridge": lambda: kiln.RidgeCV([0.1, 1.0, 10.0], cv=KFold(4), device=CPU, **options),
+             "overlapping": lambda: kiln.RidgeCV([0.1, 1.0, 10.0], cv=ShuffleSplit(4, random_state=0),
+                                                 device=CPU, **options),
+             "uneven": lambda: kiln.GeneralizedLinearRegressorCV(
+                 alphas=[1e-3, 0.1, 10.0], cv=PredefinedSplit(np.repeat(range(4), (9, 160, 200, 200))),
+                 device=CPU, **options),
              "logistic": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, device=CPU, **options),
              "means": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, refit=False, device=CPU,
                                                         **options)}[kind]()
-    return model, X, y.astype(float) if kind == "ridge" else y
+    return model, X, y if kind in ("logistic", "means") else y.astype(float)
 
 
 class Interrupting:
@@ -96,10 +101,10 @@ class Interrupting:
         return model.score(X, y)
 
 
-@pytest.mark.parametrize("kind", ["ridge", "logistic", "means"])
+@pytest.mark.parametrize("kind", ["ridge", "overlapping", "uneven", "logistic", "means"])
 @pytest.mark.parametrize("folds", [1, 3])
 def test_cross_validation_goes_on_after_the_folds_that_are_done(tmp_path, kind, folds):
-    path, values = tmp_path / "run.ckpt", 3 if kind == "ridge" else 2
+    path, values = tmp_path / "run.ckpt", 2 if kind in ("logistic", "means") else 3
     whole, X, y = validated(kind, scoring=Interrupting())
     whole.fit(X, y)
     with pytest.raises(KeyboardInterrupt), kiln.checkpoint(path):
@@ -176,8 +181,6 @@ def test_refusals_of_cross_validations(tmp_path):
             validated("ridge", scoring=Interrupting())[0].set_params(**other).fit(X, y)
     with pytest.raises(kiln.ModelError, match="one of several runs"), kiln.checkpoint(resume=path):
         kiln.Ridge(device=CPU).fit(X, y)
-    with pytest.raises(NotImplementedError, match="KFold"), kiln.checkpoint(path):
-        kiln.RidgeCV(cv=ShuffleSplit(3, random_state=0), device=CPU).fit(X, y)
     with pytest.raises(RuntimeError, match="one run"), kiln.checkpoint(path):
         kiln.RidgeCV(device=CPU).fit(X, y)
         kiln.Ridge(device=CPU).fit(X, y)

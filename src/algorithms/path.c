@@ -208,7 +208,7 @@ static kiln_status path_begin(struct ki_path *path, const kiln_matrix *weights) 
     struct ki_run *run = &path->run;
     const kiln_control apart = ki_checkpoint_apart(run->control);
     ki_run_on(run, path->X, 0, 1);
-    run->problems = path->asked.folds;
+    run->problems = ki_max(path->asked.folds, 1);
     TRY(ki_run_begin(run, (struct ki_described){.options = path->options,
                                                 .given = {{"y", path->y}, {"the weights", weights}}}));
     TRY(ki_run_resume(run));
@@ -226,8 +226,7 @@ static kiln_status path_keep(struct ki_run *run) {
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of) {
     kiln_status status = KILN_OK;
     struct ki_run *run = &path->run;
-    const int64_t folds = ki_max(run->problems, 1);
-    for (int64_t f = run->ended; f < folds; f++) {
+    for (int64_t f = run->ended; f < run->problems; f++) {
         TRY(fold(of, f));
         if (!path->cut) run->ended = f + 1;
         run->report.stopped_by = path->cut ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
@@ -275,14 +274,11 @@ static kiln_status path_check(const struct ki_path *path) {
     kiln_status status;
     const kiln_path_options *asked = &path->asked;
     const int64_t n = kiln_matrix_cols(path->X);
-    const kiln_control *control = field(path, path->rule->control);
     if (!asked->take || asked->count < 1 || path->k < 1)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
                        !asked->take       ? "take is NULL"
                        : asked->count < 1 ? "count must be positive"
                                           : "k must be positive");
-    if (ki_checkpoint_kept(control) && !asked->fold)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: a checkpoint is of folds, or of one model", call);
     if (path->rule->errors && *(kiln_matrix **)field(path, path->rule->errors))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: standard errors are of one model", call);
     TRY(check_values("l2", asked->l2, asked->count, true));
@@ -337,6 +333,6 @@ kiln_status kiln_path(const char *algorithm, const void *options, const kiln_mat
     if (path.rule->together && !refills) TRY(path.rule->together(&done, &path));
     if (!done) TRY(ki_path_each(&path, refills ? refilled_fold : one_fold, &path));
 done:
-    if (status == KILN_ERR_CANCELLED && path.asked.fold) status = path_keep_cancelled(run);
+    if (status == KILN_ERR_CANCELLED) status = path_keep_cancelled(run);
     return ki_run_close(run, status);
 }
