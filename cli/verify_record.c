@@ -101,7 +101,11 @@ static bool is_solver(const char *solver, const char *choices) {
 static void check_solver(struct verifying *v, bool linear) {
     const kiln_option *option = algorithm_option(algorithm_of(v), "solver");
     const char *solver = json_string_value(json_object_get(v->report, "solver"));
-    if (linear && option) verify_entry(v, is_solver(solver, option->choices), "report", "solver");
+    const bool positive = json_is_true(json_object_get(v->options, "positive")); /* has one of its own */
+    if (linear && (option || positive))
+        verify_entry(
+            v, positive ? solver && strcmp(solver, "active-set") == 0 : is_solver(solver, option->choices),
+            "report", "solver");
 }
 
 /* ------------------------------------------------------------------------------- what is said twice */

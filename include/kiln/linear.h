@@ -293,6 +293,9 @@ typedef struct kiln_verify_options {
     size_t size;
     double l2, l1; /* default none, whatever was trained */
     int standardize;
+    /* Coefficients are from 0 on: at 0 a gradient above -l1 counts as none. (Of 8 bytes, where an int would
+     * lie in what were no bytes of earlier programs.) */
+    int64_t positive;
 } kiln_verify_options;
 typedef struct kiln_verification {
     size_t size;

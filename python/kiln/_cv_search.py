@@ -192,8 +192,9 @@ class Search:
         weight, to which its own is scaled."""
         whole = self.folds is not None and level is None
         if kept is not None:
-            kept.along(self.kept.numbers, self.kept.head, f"a cross-validation of {type(self.model).__name__}",
-                       (1 if whole else len(self.splits)) + bool(self.refit))
+            runs = (1 if whole else len(self.splits)) + bool(self.refit)
+            kept.along(self.kept.numbers, self.kept.head,
+                       f"a cross-validation of {type(self.model).__name__}", runs)
         done = int(self.kept.counts[0])
         if whole:
             weights = self.model._settings(self.X, self.sample_weight, options)

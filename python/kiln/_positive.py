@@ -16,7 +16,9 @@ from ._arrays import Matrix, matrix
 from ._base import as_columns, host_vector, naming
 from ._functions import multiply
 from ._library import ArgumentError, DataError, ffi, lib
-from ._solve import Report, together
+from ._linear import _fields
+from ._solve import Report, algorithm_options, together
+from ._told import told
 
 _MOST = 4096  # columns: a Gram matrix of 128 MiB
 _EXACT = 1024  # columns up to which an eigenvalue bounds how far a fit without penalties is from the best
@@ -47,6 +49,7 @@ class Positive:
             raise ArgumentError(f"positive=True is for up to {_MOST} columns, X has {columns}: take "
                                 "scikit-learn's class, or choose among the columns first")
         self.X, self.intercept, self.passes = X, intercept, 1  # over X, of which no report tells yet
+        self.standardized = standardize
         self.weights = (np.ones(X.shape[0]) if sample_weight is None
                         else np.asarray(sample_weight, np.float64))
         self.total, self.epsilon = float(self.weights.sum()), float(np.finfo(X.dtype).eps)
@@ -110,7 +113,7 @@ class Positive:
         w, seen, slope = look(np.zeros(len(kept)))
         if not np.isfinite(seen.rss) or not np.isfinite(slope).all():
             raise DataError(_LOST)
-        whole, nothing = float(np.linalg.norm(slope)), seen
+        whole, nothing = _left(slope, w[kept]), seen
         if start is not None and np.any(start):
             w, seen, slope = look(np.maximum(np.asarray(start, np.float64)[kept], 0) * scale)
         steps, left = 0, _left(slope, w[kept])
@@ -280,6 +283,13 @@ def fit_positive(model: Any, X: Any, y: Any, sample_weight: Any, l1: float, l2: 
                                None if start is None else start[j])
                  for j in range(targets.shape[1])]
     model.device_, model._kept, model._told = operand.device.name, None, {}
+    if len(found) == 1:
+        made = algorithm_options(model._algorithm, {
+            "l2": float(strengths[0]), "no_intercept": not model.fit_intercept,
+            "standardize": problem.standardized, "max_iterations": _ROUNDS * (10 * operand.shape[1] + 10),
+            **({**_fields(model._distribution()), "l1": l1} if model._algorithm == "glm" else {})})
+        model._told = told(model._algorithm, made, {"weights": sample_weight is not None}, found[0][2],
+                           operand.device.name, operand.dtype == np.float32, positive=True)
     W, b = np.column_stack([w for w, _, _ in found]), np.array([[b for _, b, _ in found]])
     return W.astype(operand.dtype), b.astype(operand.dtype), [report for _, _, report in found]
 

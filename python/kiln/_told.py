@@ -23,7 +23,7 @@ KEPT = ("device", "type", "options", "report", "metrics", "trained_by", "targets
 
 
 def told(algorithm: str, options: Any, given: Mapping[str, bool], report: Report, device: str,
-         single: bool) -> dict[str, str]:
+         single: bool, positive: bool = False) -> dict[str, str]:
     """The texts of a model that was trained with this struct of options and with what was given of GIVEN.
     Metrics are those that the fit has found anyway: "trained_by" says that others may be missing."""
     linear = algorithm in _LINEAR
@@ -31,6 +31,8 @@ def told(algorithm: str, options: Any, given: Mapping[str, bool], report: Report
                            single) if linear else _options(algorithm, options, single)
     if "l2" in report.figures:
         used["l2"] = report.figures["l2"]
+    if positive:
+        used["positive"] = True
     used["warm_start"] = "an earlier fit" if given.get("warm_start") else None
     used.update(missing=None, weights=None, weights_file=_ARRAY if given.get("weights") else None)
     texts = {"device": device, "trained_by": "python", "options": _json(used),

@@ -197,6 +197,40 @@ def write(path, texts, tensors):
     return True
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_coefficients_from_zero_on(tool, tmp_path, dtype):
+    """At 0 a gradient that leads below is none, and one that leads above is."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 6)).astype(dtype)
+    y, weights = (X @ [2, -3, 1, 0, -1, 0.5] + rng.normal(size=80) + 3).astype(dtype), rng.random(80) + 0.2
+    for name, values in (("X", X), ("y", y[:, None]), ("w", weights[:, None])):
+        np.save(tmp_path / f"{name}.npy", values)
+
+    def judged(model, weighted):
+        model.save(tmp_path / "m.kiln")
+        along = ["--weights-file", tmp_path / "w.npy"] if weighted else []
+        done = subprocess.run([tool, "verify", tmp_path / "m.kiln", tmp_path / "X.npy", "--target-file",
+                               tmp_path / "y.npy", *along], text=True, capture_output=True, check=False)
+        assert done.returncode in (0, 4), done.stderr
+        return [line.split()[0] for line in done.stdout.splitlines() if "DOES NOT" in line]
+
+    for model in (kiln.Lasso(0.1, positive=True), kiln.ElasticNet(0.3, positive=True, fit_intercept=False),
+                  kiln.LinearRegression(positive=True), kiln.Ridge(2, positive=True, standardize=True)):
+        for weighted in (False, True):
+            model.fit(X, y, sample_weight=weights if weighted else None)
+            assert judged(model, weighted) == [], model
+        found = model.coef_.copy()
+        assert (found == 0).any()
+        for j, value in ((int(np.flatnonzero(found == 0)[0]), 0.1), (int(found.argmax()), 0.0),
+                         (int(np.flatnonzero(found == 0)[0]), -0.1)):
+            model.coef_ = found.copy()
+            model.coef_[j] = value
+            assert "gradient" in judged(model, True), (model, j, value)
+        model.coef_ = found
+        model._told["options"] = model._told["options"].replace('"positive": true', '"positive": false')
+        assert "gradient" in judged(model, True)
+
+
 def test_steps_by_few_pairs_are_newtons(tool, tmp_path):
     """Many rows of few columns: pairs of steps stand for the Hessian, and the report says so."""
     rng = np.random.default_rng(0)

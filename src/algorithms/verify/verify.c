@@ -296,8 +296,8 @@ static kiln_status add_gap(double *gap, const struct ki_verify_problem *p,
             const long double l2 = ki_verify_penalty(f, j), l1 = ki_verify_l1(f, j);
             long double g = point->gradient[j * p->k + c] + l2 * w;
             if (f->b) g -= f->mean[j] * point->intercept[c];
-            entries[count++] =
-                (struct ki_verify_entry){w, g, l2, l1, ki_verify_entry_blur(point, p, j, f->W)};
+            entries[count++] = (struct ki_verify_entry){
+                w, g, l2, l1, ki_verify_entry_blur(point, p, j, f->W), f->options.positive};
         }
     }
     const bool known = f->loss->kind != KILN_LOSS_GLM && !has_hinge(f->loss);
@@ -409,6 +409,8 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     const double penalty = (double)penalties(&f);
     made.objective += penalty;
     made.objective_rounding += (double)(f.formula + ki_units(f.cols, f.type)) * penalty;
+    for (int64_t i = 0; f.options.positive && i < f.cols * f.k; i++)
+        if (f.W[i] < 0) made.objective = INFINITY;
     if (made.optimality_gap > made.objective) made.optimality_gap = made.objective;
     made.gap = made.gap_rounding = NAN;
     if (hinge && !isnan((double)dual.value)) {

@@ -93,6 +93,7 @@ double ki_verify_link(const kiln_loss *loss, double mu);
  * penalties, and what rounding may have made of the gradient. */
 struct ki_verify_entry {
     long double w, g, l2, l1, blur;
+    bool positive;
 };
 /* The least gap that these make; NaN where one has no penalty, and so nothing bounds the optimum. Moves g. */
 long double ki_verify_optimality(struct ki_verify_entry *entries, int64_t count);

@@ -10,8 +10,10 @@ long double ki_verify_l1(const struct ki_verify_facts *f, int64_t j) {
     return f->options.l1 * (f->options.standardize ? sqrtl(f->variance[j]) : 1);
 }
 
-/* The gradient's entry, or with l1 the least subgradient's. */
-static long double least(long double gradient, double w, long double l1) {
+/* The gradient's entry, or with l1 the least subgradient's; of positive coefficients what leads to others. */
+static long double least(long double gradient, double w, long double l1, bool positive) {
+    if (positive && w < 0) return INFINITY;
+    if (positive && w == 0) return fminl(gradient + l1, 0);
     if (w != 0) return gradient + (w > 0 ? l1 : -l1);
     return fmaxl(fabsl(gradient) - l1, 0);
 }
@@ -40,7 +42,7 @@ long double ki_verify_norm(const struct ki_verify_point *point, const struct ki_
             const double w = W ? W[j * f->k + p->first + c] : 0;
             long double g = point->gradient[j * p->k + c] + ki_verify_penalty(f, j) * (long double)w;
             if (f->b) g -= f->mean[j] * point->intercept[c];
-            g = least(g, w, ki_verify_l1(f, j));
+            g = least(g, w, ki_verify_l1(f, j), f->options.positive);
             sum += g * g / diagonal;
         }
     }
