@@ -22,25 +22,58 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_assign, X, offsetof(struct ki_assign, totals), rules);
 
-/* On the CPU: labels first, by the bounds or without; then all rows are added up, or those that have come and
- * gone. */
-static kiln_status run_bounded(const struct ki_assign *of) {
-    const struct ki_bodies *bodies = ki_bodies(of->X);
-    kiln_bounds *b = of->bounds;
-    struct ki_assign labels = {.X = of->X, .C = of->C}, sums = *of;
+/* The same with bounds, on the CPU: sums are those that the bounds hold, which each panel corrects. */
+static const struct ki_rule bounded_rules[] = {
+    {offsetof(struct ki_assign, sums), KI_WRITES, {KI_OWN}},
+    {offsetof(struct ki_assign, weights), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_assign, C), KI_READS, {KI_COLUMN}},
+};
+static const struct ki_rules bounded_table = {.bytes = sizeof(struct ki_assign),
+                                              .X = offsetof(struct ki_assign, X),
+                                              .place = offsetof(struct ki_assign, place),
+                                              .count = sizeof bounded_rules / sizeof *bounded_rules,
+                                              .rule = bounded_rules};
+
+/* X, or a panel of it: labels first, by the bounds or without; then all rows are added up, or those that have
+ * come and gone. */
+static kiln_status run_bounded_rows(const void *assign) {
+    struct ki_assign of = *(const struct ki_assign *)assign;
+    const struct ki_bodies *bodies = ki_bodies(of.X);
+    kiln_bounds *b = of.bounds, rows = *b;
     kiln_status status = KILN_OK;
-    bodies->bounds_centres(of);
-    if (ki_bounds_pause(b)) {
-        memcpy(b->before, b->labels, (size_t)b->m * sizeof *b->before);
-        labels.found = sums.found = b->labels;
-        if (!b->fresh) TRY(bodies->assign(&labels));
+    ki_bounds_rows(&rows, of.place.row, of.place.rows);
+    of.bounds = &rows;
+    struct ki_assign labels = {.X = of.X, .C = of.C}, sums = of;
+    if (of.paused) {
+        memcpy(rows.before, rows.labels, (size_t)rows.m * sizeof *rows.before);
+        labels.found = sums.found = rows.labels;
+        if (!rows.fresh) TRY(bodies->assign(&labels));
     } else {
-        TRY(bodies->bounds(of));
-        sums.known = b->labels;
+        TRY(bodies->bounds(&of));
+        sums.known = rows.labels;
     }
-    sums.kept = b->sums;
-    if (b->fresh) TRY(bodies->assign(&sums));
-    bodies->bounds_add(of);
+    sums.kept = rows.sums;
+    sums.adds = !of.place.leads;
+    if (rows.fresh) TRY(bodies->assign(&sums));
+    bodies->bounds_add(&of);
+    b->changed += rows.changed;
+    b->measured += rows.measured;
+done:
+    return status;
+}
+
+static kiln_status run_bounded(const struct ki_assign *assign) {
+    struct ki_assign of = *assign;
+    kiln_bounds *b = of.bounds;
+    kiln_status status;
+    of.place = (struct ki_offset){.rows = of.X->rows, .leads = true};
+    ki_bodies(of.X)->bounds_centres(&of);
+    of.paused = ki_bounds_pause(b);
+    if (!of.paused) TRY(ki_bounds_group(b));
+    b->changed = 0;
+    b->measured = 0;
+    TRY(ki_run_single(&(struct ki_single){.rules = &bounded_table, .whole = &of, .run = run_bounded_rows}));
+    if (!of.paused) ki_bounds_count(b, b->measured, !b->valid);
     b->known = true;
     b->fresh = false;
 done:
@@ -49,14 +82,13 @@ done:
 
 /* All rows that X has, which with the other operands is on the device. */
 static kiln_status run_there(const struct ki_assign *of) {
-    return !ki_on_cpu(of->X->device) ? ki_assign_gpu(of)
-           : of->bounds              ? run_bounded(of)
-                                     : ki_bodies(of->X)->assign(of);
+    return ki_on_cpu(of->X->device) ? ki_bodies(of->X)->assign(of) : ki_assign_gpu(of);
 }
 
 static kiln_status run_by_bounds(const struct ki_assign *of) {
     kiln_status status = ki_bounds_begin(of->bounds);
     if (status != KILN_OK) return status;
+    if (ki_on_cpu(of->X->device)) return run_bounded(of);
     const struct ki_operand operands[] = {
         {of->X, false}, {of->C, false}, {of->weights, false}, {of->sums, true}, {of->bounds->running, true}};
     const int count = sizeof operands / sizeof *operands;

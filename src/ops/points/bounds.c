@@ -3,6 +3,7 @@
 #include "ops/points/bounds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/seams.h"
 #include "core/size.h"
@@ -11,21 +12,26 @@
 
 /* On a CPU bounds take no more than 1/SHARE of the row that they are of: OF_ROW bytes, and OF_GROUP for each
  * group of centres. Rows shorter than LEAST_COLUMNS are measured sooner than bounds are kept. On a GPU a row
- * of LEAST_BYTES or more has its centre kept. An X that goes by in panels has no bounds: nor has one beside
- * which a GPU's passes, which take up to WORK_OF_ROW bytes a row, find no room. */
+ * of LEAST_BYTES or more has its centre kept. A CPU's bounds, of an X in its file, too, take a third of the
+ * room that there is beside X. On a GPU an X that goes by in panels has no bounds: nor has one beside which
+ * passes, which take up to WORK_OF_ROW bytes a row, find no room. */
 enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16, LEAST_BYTES = 16, WORK_OF_ROW = 32 };
 
 /* A CPU's bytes for the groups of a row. */
 static int64_t room_of(const kiln_matrix *X) {
-    return X->cols * ki_type_bytes(X->type) / SHARE - OF_ROW;
+    enum { THIRD = 3 };
+    const kiln_device *device = X->device;
+    const int64_t room = device->options.deterministic ? device->budget - (X->file ? 0 : ki_matrix_bytes(X))
+                                                       : ki_memory_room(device);
+    return ki_min(X->cols * ki_type_bytes(X->type) / SHARE, room / THIRD / X->rows) - OF_ROW;
 }
 
 /* Returns whether X is such that bounds are worth their memory. */
 static bool there_are(const kiln_matrix *X, int64_t k) {
     if (X->format != KILN_DENSE || ki_is_split(X) || X->rows == 0 || k < 2) return false;
-    if (ki_streams_beside(X, X->rows * WORK_OF_ROW)) return false;
     if (!ki_on_cpu(X->device))
-        return X->cols * ki_type_bytes(X->type) >= LEAST_BYTES && ki_wide_type(X->device) == KILN_F64;
+        return !ki_streams_beside(X, X->rows * WORK_OF_ROW) &&
+               X->cols * ki_type_bytes(X->type) >= LEAST_BYTES && ki_wide_type(X->device) == KILN_F64;
     return X->cols >= LEAST_COLUMNS && room_of(X) >= OF_GROUP;
 }
 
@@ -49,7 +55,7 @@ kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t 
 }
 
 static void release(kiln_bounds *b) {
-    void *const arrays[] = {b->labels, b->upper, b->group, b->moved, b->rows, b->centres};
+    void *const arrays[] = {b->group, b->moved, b->rows, b->centres};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
     kiln_matrix_free(b->running);
     ki_device_release(b->device, &b->kept);
@@ -80,17 +86,19 @@ double kiln_bounds_skipped(const kiln_bounds *bounds) {
 /* A CPU's arrays; `sums` lie in `running`. */
 static kiln_status allocate(kiln_bounds *b) {
     int64_t rows, elements, bytes;
-    if (!ki_mul3(b->m, b->groups + 1, sizeof(float), &rows) || !ki_mul(b->k, b->n, &elements) ||
+    if (!ki_mul3(b->m, b->groups + 3, sizeof(float), &rows) || !ki_mul(b->k, b->n, &elements) ||
         !ki_mul(elements, sizeof(double), &bytes))
         return ki_fail_nomem(SIZE_MAX, "bounds");
-    b->labels = ki_calloc((size_t)b->m * 2 * sizeof *b->labels);
-    b->upper = ki_calloc((size_t)rows);
+    const kiln_status status = ki_device_alloc(b->device, &b->kept, rows);
+    if (status != KILN_OK) return status;
+    b->labels = ki_host(&b->kept);
+    memset(b->labels, 0, (size_t)rows);
+    b->upper = (float *)(void *)(b->labels + 2 * b->m);
     b->group = ki_calloc((size_t)(b->k + b->padded + b->groups) * sizeof *b->group);
     b->moved = ki_calloc((size_t)(b->k + 2 * b->groups) * sizeof *b->moved);
     b->rows = ki_calloc((size_t)b->k * sizeof *b->rows);
     b->centres = ki_calloc((size_t)bytes);
-    if (!b->labels || !b->upper || !b->group || !b->moved || !b->rows || !b->centres)
-        return ki_fail_nomem((size_t)(rows + bytes), "bounds");
+    if (!b->group || !b->moved || !b->rows || !b->centres) return ki_fail_nomem((size_t)bytes, "bounds");
     b->before = b->labels + b->m;
     b->lower = b->upper + b->m;
     b->order = b->group + b->k;
@@ -118,6 +126,14 @@ done:
         *b = none;
     }
     return status;
+}
+
+void ki_bounds_rows(kiln_bounds *copy, int64_t first, int64_t rows) {
+    copy->m = rows;
+    copy->labels += first;
+    copy->before += first;
+    copy->upper += first;
+    copy->lower += first * copy->groups;
 }
 
 struct apart {

@@ -312,13 +312,11 @@ kiln_status FN(bounds)(const struct ki_assign *of) {
     all.bundles = ki_ceil_div(b->k, KI_BUNDLE);
     all.parts = (int)ki_max(ki_min(b->m / 64, FN(BOUNDS_PARTS)), 1);
     TRY(FN(bounds_allocate)(&all));
-    TRY(ki_bounds_group(b));
     FN(bounds_moves)(b);
     FN(bounds_pack)(&all);
     ki_parallel(b->device->threads, all.parts, FN(bounds_part), &all);
-    double measured = 0;
-    for (int part = 0; part < all.parts; part++) measured += all.measured[part];
-    ki_bounds_count(b, measured, !b->valid);
+    b->measured = 0;
+    for (int part = 0; part < all.parts; part++) b->measured += all.measured[part];
 done:
     ki_free(all.bundle);
     return status;
@@ -363,7 +361,7 @@ void FN(bounds_add)(const struct ki_assign *of) {
     const int threads = of->X->device->threads;
     if (b->fresh) {
         b->changed = b->m;
-        memset(b->rows, 0, (size_t)b->k * sizeof *b->rows);
+        if (of->place.leads) memset(b->rows, 0, (size_t)b->k * sizeof *b->rows);
         for (int64_t row = 0; row < b->m; row++)
             b->rows[b->labels[row]] += !of->weights || VALUES(of->weights)[row] != 0;
         return;

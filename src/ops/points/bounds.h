@@ -29,12 +29,16 @@ struct kiln_bounds {
     double *centres;             /* k x n: those of the last pass */
     kiln_matrix *running;        /* of the rows of each: k x n sums, then the totals, k x 2 */
     double *sums;                /* the same, on the CPU */
-    struct ki_buffer kept, last; /* a GPU's: centres of the rows, and the centres, of the last pass */
+    struct ki_buffer kept, last; /* a GPU's: centres of the rows, and the centres, of the last pass; a CPU's
+                                  * `kept` has what it keeps of rows */
+    double measured;             /* distances of the latest pass */
     double all, skipped;         /* distances that passes were for, and those that they did without */
 };
 
 /* Memory for what is kept, and the groups: before the first pass. */
 kiln_status ki_bounds_begin(kiln_bounds *bounds);
+/* A copy of the bounds becomes those of `rows` rows from `first` on. */
+void ki_bounds_rows(kiln_bounds *copy, int64_t first, int64_t rows);
 /* Groups of centres that are near each other, when `centres` are known; once. */
 kiln_status ki_bounds_group(kiln_bounds *bounds);
 /* Returns whether the next pass had better measure all distances, by the bodies that are made for that, and
