@@ -316,6 +316,10 @@ static int copy_names(struct training *job) {
     bool failed = !classes->names;
     for (int64_t i = 0; !failed && i < classes->count; i++) {
         const char *name = kiln_data_class_name(job->data, 0, (int64_t)classes->values[i]);
+        if (!name)
+            return fail_with(KILN_ERR_DATA, WORKING,
+                             "leave these rows out, or read the table without a model",
+                             "some rows have a class that the model which encoded the file did not know");
         classes->names[i] = name ? strdup(name) : NULL;
         failed = !classes->names[i];
     }

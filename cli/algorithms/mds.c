@@ -40,10 +40,14 @@ static int take_colour(struct solving *s) {
     if (!((const struct wanted *)s->own)->color || !y) return 0;
     if (!(layout->colour = values_of(y, &code))) return code;
     while (kiln_data_class_name(s->data, 0, layout->classes)) layout->classes++;
-    if (!layout->classes) return 0;
-    if (!(layout->names = malloc((size_t)layout->classes * sizeof *layout->names)))
+    const int64_t known = layout->classes, n = kiln_matrix_rows(y);
+    if (!known) return 0;
+    if (!(layout->names = malloc((size_t)(known + 1) * sizeof *layout->names)))
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory");
-    for (int64_t c = 0; c < layout->classes; c++) layout->names[c] = kiln_data_class_name(s->data, 0, c);
+    for (int64_t c = 0; c < known; c++) layout->names[c] = kiln_data_class_name(s->data, 0, c);
+    layout->names[known] = ""; /* a class that a model of the reading did not know */
+    for (int64_t i = 0; i < n; i++)
+        if (layout->colour[i] < 0) layout->colour[i] = (double)known, layout->classes = known + 1;
     return 0;
 }
 

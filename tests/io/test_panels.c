@@ -287,6 +287,40 @@ static void tables_come_back(void **state) {
     scratch_files(true);
 }
 
+/* Rows of a class that the model of the reading does not know have -1 for it: in their packed file, too, and
+ * when a model numbers the file's classes anew. */
+static void unknown_classes_come_back(void **state) {
+    (void)state;
+    static const char seen[] = "a,y\n1,no\n2,yes\n3,no\n", now[] = "a,y\n1,no\n2,maybe\n3,yes\n4,zero\n";
+    static const double right[] = {0, -1, 1, -1};
+    kiln_read_options options = {.target = "y", .text_targets = KILN_TARGETS_TEXT};
+    kiln_data *data = NULL, *back = NULL;
+    kiln_model *model = NULL;
+    double y[4];
+    write_bytes(in_scratch("seen.csv"), seen, sizeof seen - 1);
+    must(kiln_data_read(&data, device, in_scratch("seen.csv"), &options));
+    must(kiln_model_create(&model, "logreg"));
+    must(kiln_model_set_text(model, "schema", kiln_data_schema(data)));
+    kiln_data_free(data);
+    options.model = model;
+    write_bytes(in_scratch("now.csv"), now, sizeof now - 1);
+    must(kiln_data_read(&data, device, in_scratch("now.csv"), &options));
+    must(kiln_data_write(data, in_scratch("now.kiln-data"), KILN_FILE_AUTO, NULL));
+    for (int way = 0; way < 4; way++) {
+        options.model = way / 2 ? model : NULL;
+        options.map = way % 2;
+        must(kiln_data_read(&back, device, in_scratch("now.kiln-data"), &options));
+        assert_same(data, back);
+        must(kiln_matrix_get(y, kiln_data_y(back)));
+        assert_memory_equal(y, right, sizeof right);
+        assert_null(kiln_data_class_name(back, 0, -1));
+        kiln_data_free(back);
+    }
+    kiln_data_free(data);
+    kiln_model_free(model);
+    scratch_files(true);
+}
+
 /* ------------------------------------------------------------------------------------------------- damage */
 
 static kiln_status read_changed(const char *path, size_t size) {
@@ -466,9 +500,9 @@ static void headers_are_not_trusted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dense_values_come_back),     cmocka_unit_test(sparse_values_come_back),
-        cmocka_unit_test(tables_come_back),           cmocka_unit_test(every_change_is_found),
-        cmocka_unit_test(a_damaged_panel_has_a_name), cmocka_unit_test(headers_are_not_trusted),
-        cmocka_unit_test(schemas_are_not_trusted)};
+        cmocka_unit_test(dense_values_come_back),  cmocka_unit_test(sparse_values_come_back),
+        cmocka_unit_test(tables_come_back),        cmocka_unit_test(unknown_classes_come_back),
+        cmocka_unit_test(every_change_is_found),   cmocka_unit_test(a_damaged_panel_has_a_name),
+        cmocka_unit_test(headers_are_not_trusted), cmocka_unit_test(schemas_are_not_trusted)};
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -92,7 +92,8 @@ done:
     return status;
 }
 
-/* A target that is text has numbers of its classes. */
+/* A target that is text has numbers of its classes; -1: a class that the model which encoded it did not
+ * know. */
 static kiln_status take_classes(struct ki_table *table, struct ki_panels_reader *r, const int64_t *count,
                                 char *const *names, int64_t all) {
     const int64_t targets = table->targets;
@@ -116,7 +117,7 @@ static kiln_status take_classes(struct ki_table *table, struct ki_panels_reader 
             if (!(own[i] = ki_strdup(names[used++]))) return ki_fail_nomem(1, "the classes");
         for (int64_t i = 0; i < table->rows; i++) {
             const double value = ki_element(table->y, r->options->type, i * targets + j);
-            if (!(value >= 0 && value < (double)count[j] && value == (double)(int64_t)value))
+            if (!(value >= -1 && value < (double)count[j] && value == (double)(int64_t)value))
                 return ki_panels_fail(r, KI_PANELS_Y, "a target is the number of no class");
         }
     }

@@ -98,8 +98,8 @@ static kiln_status check_model_targets(const struct ki_table *table, const struc
     return KILN_OK;
 }
 
-/* Classes of target j become the model's, whose names are `levels`; -1: the model does not know it. Both are
- * in the order of their bytes. */
+/* Classes of target j become the model's, whose names are `levels`; -1: the model does not know it, or the
+ * file's model did not. Both are in the order of their bytes. */
 static kiln_status number_anew(struct ki_table *table, kiln_type type, int64_t j,
                                const struct ki_json *levels) {
     const int64_t count = table->class_count[j];
@@ -114,7 +114,8 @@ static kiln_status number_anew(struct ki_table *table, kiln_type type, int64_t j
         number[i] = at < known && strcmp(names[at], table->class_names[j][i]) == 0 ? at : -1;
     }
     for (int64_t i = 0; i < table->rows; i++) {
-        const int64_t at = i * table->targets + j, new = number[(int64_t)ki_element(table->y, type, at)];
+        const int64_t at = i * table->targets + j, old = (int64_t)ki_element(table->y, type, at),
+                      new = old < 0 ? -1 : number[old];
         if (type == KILN_F32)
             ((float *)table->y)[at] = (float)new;
         else
