@@ -66,11 +66,12 @@ typedef struct kiln_metrics_options {
  *           "auc"            K > 2, if `curves`: the mean over the classes that y has of each one's against
  *                            all others, ranked by probability (SOFTMAX) or eta
  *
- * Cost: one pass over Eta, y and weights, on all threads; with "auc" three more and 16 bytes a row of memory
- * (without curves, where few scores are equal, 256 MB or 3.2 bytes a row at most, by eight); K > 2 with
- * curves K times that. A GPU that knows doubles and has all matrices measures where they lie: some kilobytes
- * come home, and "auc" takes 32 bytes a row of its memory. With curves, without that room, and where
- * matrices lie on several devices or with other processes, they are fetched.
+ * Cost: one pass over Eta, y and weights, on all threads; with "auc" three more and 4 bytes a row of memory
+ * (8 of f64), with weights or curves 16 (without curves, where few scores are equal, 256 MB or 3.2 bytes a
+ * row at most, by eight); K > 2 with curves K times that. A GPU that knows doubles and has all matrices
+ * measures where they lie: some kilobytes come home, and "auc" takes 32 bytes a row of its memory. With
+ * curves, without that room, and where matrices lie on several devices or with other processes, they are
+ * fetched.
  * Determinism: the same bits for any number of threads, and from run to run of a GPU. Sums are in double and
  * compensated, whatever the type; the ranks are exact. Errors: ERR_ARGUMENT (shapes, kinds, families, classes
  * that do not ascend), ERR_DATA (a weight is negative or NaN), ERR_NOMEM, device errors; with an offset those

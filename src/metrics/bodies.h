@@ -8,6 +8,7 @@
 
 struct ki_home; /* metrics/runs.h */
 struct ki_judged_sums;
+struct ki_labelled;
 struct ki_number_sums;
 struct ki_run;
 struct ki_two_sums;
@@ -17,6 +18,8 @@ struct ki_two_sums;
     BODY(void, metric_exp, (double *x, int64_t count))                                                       \
     BODY(void, metric_judge, (struct ki_judged_sums *sums, struct ki_run *run, const kiln_loss *loss,        \
                               bool one_mean))                                                                \
+    BODY(void, metric_keys, (struct ki_labelled *to, const double *score, const double *y, double value,     \
+                             int drop))                                                                      \
     BODY(void, metric_number, (struct ki_number_sums *to, const struct ki_run *run))                         \
     BODY(void, metric_read, (double *to, const struct ki_home *home, int64_t from, int64_t apart,            \
                              int64_t count))                                                                 \

@@ -122,15 +122,7 @@ kiln_status ki_order_slices(int64_t count, const struct ki_unordered *from, int 
                             void (*take)(void *user, const struct ki_ranked *rows, int64_t count),
                             void *user);
 
-/* Keys that rank as numbers do, 0 as -0; and back. Signs are as good as random: nothing branches on them. */
-static inline uint64_t ki_key(double value) {
-    union {
-        double value;
-        uint64_t bits;
-    } of = {value + 0.0};
-    return of.bits ^ ((UINT64_C(0) - (of.bits >> 63)) | UINT64_C(1) << 63);
-}
-
+/* The number of such a key. */
 static inline double ki_key_value(uint64_t key) {
     union {
         uint64_t bits;

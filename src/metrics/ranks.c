@@ -7,6 +7,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "core/threads.h"
+#include "metrics/counts.h"
 #include "metrics/metrics.h"
 
 bool ki_falls(const kiln_loss *loss) {
@@ -71,6 +72,27 @@ static void make_block(const struct taking *taking, int64_t first, int count, st
 static void make_rows(const void *user, int64_t first, int64_t end, struct ki_ranked *to) {
     for (int64_t at = first; at < end; at += BLOCK)
         make_block(user, at, (int)ki_min(BLOCK, end - at), to + (at - first));
+}
+
+/* The same of rows that all count once. What floats leave of a double's bits is 29 that are equal. */
+static void make_labelled(const void *user, int64_t first, int64_t count, struct ki_labelled *to) {
+    enum { BITS_BEYOND_FLOAT = 29 };
+    const struct taking *taking = user;
+    const struct ki_measured *of = taking->scores->of;
+    const int64_t class = taking->scores->class;
+    const double value = of->options.classes && of->classes ? of->options.classes[class] : (double)class;
+    double score[BLOCK], y[BLOCK];
+    bool all = true;
+    read_scores(score, taking, first, (int)count);
+    of->bodies->metric_read(y, &of->y, first, 1, count);
+    for (int64_t i = 0; i < count; i++) all &= score[i] == score[i];
+    to->count = all ? count : 0;
+    for (int64_t i = 0; !all && i < count; i++) {
+        score[to->count] = score[i];
+        y[to->count] = y[i];
+        to->count += score[i] == score[i];
+    }
+    of->bodies->metric_keys(to, score, y, value, of->eta.single && !ki_differ(of) ? BITS_BEYOND_FLOAT : 0);
 }
 
 /* ------------------------------------------------------------------------------------------- area */
@@ -173,6 +195,8 @@ kiln_status ki_rank(double *area, kiln_roc *roc, const struct ki_scores *scores)
     const struct ki_unordered from = {make_rows, &taking};
     struct ranked ranked = {.threads = of->threads};
     kiln_status status;
+    if (!roc && !of->weights.values)
+        return ki_count_area(area, &(struct ki_labelled_rows){make_labelled, &taking}, of->rows, of->threads);
     if (roc)
         TRY(rank_at_once(&ranked, roc, &from, of->rows));
     else

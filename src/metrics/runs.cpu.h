@@ -2,6 +2,7 @@
  * 0 count for nothing, though what is found of them be NaN. */
 #if real_bytes == 8
 
+#include "metrics/counts.h"
 #include "metrics/runs.h"
 #include "pass/cpu/judged_rows.h"
 #include "dialect/metric_rows.h"
@@ -26,6 +27,12 @@ void FN(metric_exp)(double *x, int64_t count) {
         const FN(vreal) e = FN(vexp)(FN(load_some)(x + i, count - i));
         memcpy(x + i, &e, (size_t)ki_min(LANES, count - i) * sizeof *x);
     }
+}
+
+/* The keys of scores, without their lowest bits, and which y are the value. */
+void FN(metric_keys)(struct ki_labelled *to, const double *score, const double *y, double value, int drop) {
+    for (int64_t i = 0; i < to->count; i++) to->key[i] = ki_key(score[i]) >> drop;
+    for (int64_t i = 0; i < to->count; i++) to->own[i] = y[i] == value;
 }
 
 /* ---------------------------------------------------------------------------------------- two classes */

@@ -283,8 +283,9 @@ static void check_all(int64_t count, kiln_device *on) {
     for (int t = 0; t < 2; t++)
         for (int weighted = 0; weighted < 2; weighted++) {
             const struct setting s = {t ? KILN_F64 : KILN_F32, weighted, on};
+            check_classes(&rows, &s, 1, true);
             for (int k = 1; k <= CLASSES_MOST; k++)
-                if (k != 2) check_classes(&rows, &s, k, k == 1);
+                if (k != 2) check_classes(&rows, &s, k, false);
             check_columns(&rows, &s);
             if (count > 1) check_numbers(&rows, &s);
             if (count > 1) check_glm(&rows, &s);
@@ -334,6 +335,38 @@ static struct setting here(void) {
     struct setting s = wide;
     s.on = device;
     return s;
+}
+
+/* Scores that differ in their last bits alone, of all sizes, that are tied by the hundred, infinite, 0 of
+ * either sign, and none. */
+static void close_scores(void **state) {
+    (void)state;
+    enum { M = 60000 };
+    static double eta[M], y[M], known[M];
+    static bool is[M];
+    uint64_t seed = 4;
+    for (int wide_type = 0; wide_type < 2; wide_type++) {
+        const struct setting s = {.type = wide_type ? KILN_F64 : KILN_F32, .on = device};
+        const double last = wide_type ? 0x1p-52 : 0x1p-23, large = wide_type ? 300 : 37;
+        const double odd[] = {INFINITY, -INFINITY, 0, -0.0, 1, NAN};
+        int64_t count = 0;
+        for (int i = 0; i < M; i++) {
+            const double u = uniform(&seed), v = uniform(&seed);
+            const double any = pow(10, large * (2 * u - 1)) * (v < 0.5 ? -1 : 1);
+            eta[i] = i % 4 == 0   ? 1 + floor(30000 * u) * last
+                     : i % 4 == 1 ? (wide_type ? any : (double)(float)any)
+                     : i % 4 == 2 ? floor(4 * u)
+                                  : odd[(int)(6 * u)];
+            y[i] = uniform(&seed) < 0.3;
+            if (isnan(eta[i])) continue;
+            known[count] = eta[i];
+            is[count++] = y[i] == 1;
+        }
+        kiln_metrics *metrics =
+            measure(&(kiln_loss){.kind = KILN_LOSS_SQUARED_HINGE}, &s, eta, M, 1, y, 1, NULL, NULL);
+        assert_metric(metrics, "auc", area(known, 1, is, NULL, count), 0);
+        kiln_metrics_free(metrics);
+    }
 }
 
 /* Far from 0 nothing cancels, and equal targets have no spread at all. */
@@ -569,6 +602,7 @@ int main(void) {
                                        cmocka_unit_test(few_rows),
                                        cmocka_unit_test(many_rows),
                                        cmocka_unit_test(on_others),
+                                       cmocka_unit_test(close_scores),
                                        cmocka_unit_test(spreads),
                                        cmocka_unit_test(saturated),
                                        cmocka_unit_test(certain),
