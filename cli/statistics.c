@@ -91,6 +91,10 @@ static int check_training(const struct statistics *s, const json_t *used, const 
                          "%s: its file does not say how it was trained, and errors are those of estimates "
                          "without a penalty",
                          path);
+    if (json_is_true(json_object_get(used, "positive")))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it without that",
+                         "%s: its coefficients are from 0 on, and errors are those of estimates of any sign",
+                         path);
     if (l2 > 0 || l1 > 0)
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it with --l2 0",
                          "%s: it was trained with a penalty, and errors are those of estimates without one",
@@ -276,6 +280,10 @@ static void put_figures(struct result *result, const kiln_inference *inference) 
                                             {"null_deviance", "null dev."},
                                             {"pearson", "Pearson"},
                                             {"dispersion", "dispersion"},
+                                            {"r2", "R2"},
+                                            {"r2_adjusted", "adjusted R2"},
+                                            {"f", "F"},
+                                            {"f_p", "p of F"},
                                             {"log_likelihood", "log-likel."},
                                             {"aic", "AIC"},
                                             {"bic", "BIC"},

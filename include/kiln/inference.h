@@ -54,6 +54,10 @@ typedef struct kiln_inference_options {
  *                         intercept alone, with the offset
  *   "dispersion"          1 for Poisson, binomial, negative binomial and beta; else pearson / (n - p), NaN if
  *                         n = p
+ *   "r2", "r2_adjusted"   1 - deviance / null_deviance, 1 - dispersion (n - 1) / null_deviance: of least
+ *                         squares (Gaussian, identity) with an intercept alone, as
+ *   "f", "f_p"            the F test of all slopes, whatever the errors: (null_deviance - deviance) /
+ *                         model_degrees / dispersion
  *   "log_likelihood"      with all constants, at that dispersion; of the Gaussian with the identity link at
  *                         deviance / n, which makes it largest; NaN of Tweedie's p > 2. statsmodels' llf.
  *   "aic", "bic"          as R counts: -2 log-likelihood + (2 or log n) (parameters, with the dispersion

@@ -42,6 +42,8 @@ class Inference:
     nobs, df_model, df_resid, scale, llf, aic, bic, deviance, null_deviance, pearson_chi2 : floats
         scale is the dispersion. aic and bic count it as a parameter where it is estimated, as R does;
         figures["aic_of_means"] and figures["bic_of_means"] do not, as statsmodels.
+    rsquared, rsquared_adj, fvalue, f_pvalue : floats
+        Of least squares with an intercept, else NaN. F is of plain errors, whatever cov_type is.
     use_t : bool
     cov_type : str
     """
@@ -122,6 +124,10 @@ class Inference:
     null_deviance = property(lambda self: self.figures["null_deviance"])
     pearson_chi2 = property(lambda self: self.figures["pearson"])
     distance = property(lambda self: self.figures["distance"])
+    rsquared = property(lambda self: self.figures.get("r2", math.nan))
+    rsquared_adj = property(lambda self: self.figures.get("r2_adjusted", math.nan))
+    fvalue = property(lambda self: self.figures.get("f", math.nan))
+    f_pvalue = property(lambda self: self.figures.get("f_p", math.nan))
     use_t = property(lambda self: not math.isinf(self.figures["test_degrees"]))
 
     def conf_int(self, alpha: float = 0.05) -> Any:
@@ -242,6 +248,9 @@ class Summary:
                  ("Errors", of.cov_type), ("Null deviance", f"{of.null_deviance:.6g}"),
                  ("Converged", {True: "yes", False: "no", None: "not known"}[of.converged]),
                  ("Pearson chi2", f"{of.pearson_chi2:.6g}")]
+        if "r2" in of.figures:
+            pairs += [("R2", f"{of.rsquared:.6g}"), ("F", f"{of.fvalue:.6g}"),
+                      ("Adjusted R2", f"{of.rsquared_adj:.6g}"), ("P > F", f"{of.f_pvalue:.3g}")]
         if "groups" in of.figures:
             pairs += [("Groups", f"{of.figures['groups']:,.0f}"), ("", "")]
         return pairs

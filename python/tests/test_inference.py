@@ -82,6 +82,13 @@ def test_figures_of_every_family(family, weights):
         aic = akaike(family, y, their, np.ones(M) if weights is None else weights) + 10
         near([ours.aic, ours.bic], [aic, aic + (np.log(M) - 2) * (5 + (not known))])
     near(ours.exp_coef()[:, 0], np.exp(their.params))
+    fit = [ours.rsquared, ours.rsquared_adj, ours.fvalue, ours.f_pvalue]
+    if family == "gaussian":
+        squares = sm.WLS(y, E, 1 if weights is None else weights).fit()
+        near(fit, [squares.rsquared, squares.rsquared_adj, squares.fvalue, squares.f_pvalue])
+        assert "Adjusted R2" in ours.summary().as_text()
+    else:
+        assert np.isnan(fit).all()
 
 
 @pytest.mark.parametrize("family", CASES)
@@ -679,15 +686,15 @@ def test_an_estimated_parameter_is_told(tool, tmp_path):
 
 
 def test_tool_refuses_what_a_file_does_not_say(tool, tmp_path):
-    """Files of models with a penalty have no options where no solver of libkiln trained them."""
+    """Files of models with a penalty have no options where another package trained them."""
     y = CASES["gaussian"][2]
     np.savetxt(tmp_path / "d.csv", np.c_[X, y], delimiter=",", header="a,b,c,d,y", comments="")
     np.savetxt(tmp_path / "w.txt", WEIGHTS)
     from sklearn.linear_model import Ridge
 
     offset = kiln.PoissonRegressor(alpha=0).fit(X, np.round(np.exp(y / 9)), offset=np.zeros(M))
-    for model, says in ((kiln.Ridge(alpha=1000, positive=True).fit(X, y), "does not say how it was trained"),
-                        (kiln.Lasso(positive=True).fit(X, y), "does not say how it was trained"),
+    for model, says in ((kiln.LinearRegression(positive=True).fit(X, y), "are from 0 on"),
+                        (kiln.Lasso(positive=True).fit(X, y), "are from 0 on"),
                         (kiln.from_sklearn(Ridge(10).fit(X, y)), "does not say how it was trained"),
                         (kiln.Ridge(alpha=10).fit(X, y), "with a penalty"), (offset, "with an offset"),
                         (kiln.LinearRegression().fit(X, y, WEIGHTS), "with weights")):

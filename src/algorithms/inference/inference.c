@@ -211,6 +211,17 @@ static void add_likelihood(kiln_inference *made, const struct ki_inference_rows 
     add(made, "bic_of_deviance", sums->deviance - log_rows * (sums->rows - p));
 }
 
+/* R^2 and the F test of all slopes, of least squares beside an intercept. */
+static void add_fit(kiln_inference *made, const kiln_loss *loss, double deviance, double null, double left) {
+    const double slopes = made->parameters - 1, share = deviance / null;
+    if (loss->family != KILN_GAUSSIAN || loss->link != KILN_LINK_IDENTITY || made->count == made->n) return;
+    const double f = slopes > 0 && left > 0 ? (null - deviance) / slopes / made->dispersion : (double)NAN;
+    add(made, "r2", null > 0 ? 1 - share : (double)NAN);
+    add(made, "r2_adjusted", null > 0 && left > 0 ? 1 - share * (slopes + left) / left : (double)NAN);
+    add(made, "f", f);
+    add(made, "f_p", kiln_f_tail(f, slopes, left));
+}
+
 static kiln_status measure(kiln_inference *made, struct sums *sums, const struct ki_inference_rows *rows,
                            const kiln_matrix *X, const kiln_loss *loss) {
     kiln_status status;
@@ -235,6 +246,7 @@ static kiln_status measure(kiln_inference *made, struct sums *sums, const struct
     add(made, "null_deviance", null);
     add(made, "pearson", sums->pearson);
     add(made, "dispersion", made->dispersion);
+    add_fit(made, loss, sums->deviance, null, left);
     add_likelihood(made, rows, loss, sums);
 done:
     return status;
