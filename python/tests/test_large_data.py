@@ -41,6 +41,38 @@ def test_clusters_of_a_file(tmp_path, where, init):
     assert np.array_equal(got.predict(kiln.matrix(tmp_path / "X.npy", device)), want.labels_)
 
 
+def test_bounds_of_a_file(tmp_path):
+    points = POINTS + 8 * rng.normal(size=POINTS.shape)  # rows that change their centre for some iterations
+    np.save(tmp_path / "X.npy", points)
+    device = kiln.Device("cpu", memory=points.nbytes // 6)
+    model = kiln.KMeans(6, init="random", algorithm="elkan", random_state=3, n_init=1, device="cpu")
+    want, got = clone(model).fit(points), model.fit(kiln.matrix(tmp_path / "X.npy", device))
+    assert np.array_equal(got.labels_, want.labels_) and got.n_iter_ == want.n_iter_ > 3
+    np.testing.assert_allclose(got.inertia_, want.inertia_, rtol=1e-12)
+    seen = device.statistics()
+    assert seen["panels"] > 10 and seen["memory_peak"] <= points.nbytes // 6
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"dissimilarity": "precomputed"}, {"dissimilarity": "precomputed", "metric": "interval"}
+], ids=["points", "ratio", "interval"])
+def test_layouts_of_a_file(tmp_path, options):
+    X = rng.normal(size=(500, 700)) * np.r_[3, 2, np.ones(698)]
+    if options:
+        X = np.sqrt(((X[:, None, :3] - X[None, :, :3])**2).sum(-1))
+    np.save(tmp_path / "X.npy", X)
+    device = kiln.Device("cpu", memory=X.nbytes // 7)
+    model = kiln.MDS(2, max_iter=3, device="cpu", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        want, got = clone(model).fit(X), model.fit(kiln.matrix(tmp_path / "X.npy", device))
+    np.testing.assert_allclose(got.stress_, want.stress_, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(got.embedding_), np.abs(want.embedding_), rtol=0,
+                               atol=1e-8 * np.abs(want.embedding_).max())
+    seen = device.statistics()
+    assert seen["panels"] > 10 and seen["memory_peak"] <= X.nbytes // 7
+
+
 def test_clusters_of_an_array_beyond_the_budget():
     device = opencl(POINTS.nbytes // 10)
     want = kiln.KMeans(4, random_state=3, device="cpu").fit(POINTS)

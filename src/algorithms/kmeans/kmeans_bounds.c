@@ -28,7 +28,9 @@ kiln_status ki_kmeans_open_bounds(struct kmeans *s) {
     ki_fail(KILN_ERR_UNSUPPORTED, "kiln_kmeans_options.algorithm is bounds, but there are none for this run");
     TRY(ki_hint(
         "bounds are for one device, all rows at once, two centres or more and a dense X: with 16 columns or "
-        "more of at least 100 bytes on a CPU, with rows of 16 bytes on a GPU; leave the option out, or take "
+        "more of at least 100 bytes on a CPU, with rows of 16 bytes on a GPU; they take 20 bytes a row or "
+        "more "
+        "of a third of the room beside X; leave the option out, or take "
         "lloyd"));
 done:
     return status;
