@@ -256,6 +256,36 @@ def check_named():
                     yield f"{name}:{line}: there is no {file}"
 
 
+FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+LINK = re.compile(r"(?<!\\)\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]*))?\)")
+
+
+def anchors_of(page):
+    """The names that GitHub and Sphinx give the headings of a page, and those that it gives itself."""
+    text = FENCE.sub("", page.read_text())
+    heads = (re.sub(r"\]\([^)]*\)", "", head) for head in re.findall(r"^#+ (.*)$", text, re.M))
+    return ({re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
+            | set(re.findall(r'id="([^"]+)"', text)))
+
+
+def check_links():
+    """What pages link to is in the repository, files and headings; the site's first page lies in docs
+    there."""
+    known, pages = {}, [*ROOT.glob("*.md")]
+    for folder in ("bench", "data", "docs", "examples", "packaging", "plugins", "python", "tests"):
+        pages += (ROOT / folder).rglob("*.md")
+    for page in sorted(pages):
+        text = FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), page.read_text())
+        folder = page.parent.parent if page.match("docs/site/index.md") else page.parent
+        for link in LINK.finditer(text):
+            to = (folder / link[1]).resolve() if link[1] else page
+            here = f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, link.start()) + 1}"
+            if not to.exists():
+                yield f"{here}: links to {link[1]}, which is not there"
+            elif link[2] and to.suffix == ".md" and link[2] not in known.setdefault(to, anchors_of(to)):
+                yield f"{here}: {link[1] or 'the page'} has no heading #{link[2]}"
+
+
 def check_guards():
     """The tests that tests/guards.md names, as FILE::NAME, exist; each of its rows names one at least."""
     for number, line in enumerate((ROOT / "tests/guards.md").read_text().split("\n"), 1):
@@ -339,6 +369,7 @@ def main():
     problems += check_words()
     problems += check_named()
     problems += check_folders()
+    problems += check_links()
     problems += check_guards()
     problems += check_merges()
     problems += check_version()
