@@ -256,6 +256,17 @@ def check_named():
                     yield f"{name}:{line}: there is no {file}"
 
 
+WORDS = {"README.md": 900, "docs/architecture.md": 2500, "docs/performance.md": 2500}
+
+
+def check_lengths():
+    """Pages that are read as a whole stay short."""
+    for page, most in WORDS.items():
+        words = len((ROOT / page).read_text().split())
+        if words > most:
+            yield f"{page}: {words} words, at most {most}"
+
+
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"(?<!\\)\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]*))?\)")
 
@@ -370,6 +381,7 @@ def main():
     problems += check_named()
     problems += check_folders()
     problems += check_links()
+    problems += check_lengths()
     problems += check_guards()
     problems += check_merges()
     problems += check_version()
