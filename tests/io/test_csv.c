@@ -313,6 +313,7 @@ static const struct bad {
     {ELEVEN "1,oops\n", KILN_ERR_PARSE, 12, 3, "value 'oops' in numeric column 'b': expected a number",
      "correct"},
     {ELEVEN "1,0x10\n", KILN_ERR_PARSE, 12, 3, "value '0x10'", ""},
+    {ELEVEN "1,\"1,200.5\"\n", KILN_ERR_PARSE, 12, 4, "value '1,200.5' in numeric column 'b'", "thousands"},
     {"a;b\n1;1,5\n2;2\n", KILN_ERR_PARSE, 2, 3, "value '1,5' in column 'b': a number with a comma",
      "decimal point"},
     {"a,b\n1,\"12,000\"\n", KILN_ERR_PARSE, 2, 4, "value '12,000'", "thousands"},

@@ -27,8 +27,7 @@ static kiln_status decide(struct ki_table_column *columns, int64_t count, struct
             struct ki_place place = ki_table_place(name, text, s->word.text);
             ki_fail_at(KILN_ERR_PARSE, &place, "value '%s' in column '%s': a number with a comma",
                        ki_table_excerpt(shown, s->word.text, s->word.size), column->name);
-            return ki_hint("kiln_read_options.decimal_comma reads 1,5 as one and a half; else write numbers "
-                           "with a decimal point and without thousands separators");
+            return ki_hint(KI_TABLE_COMMA_HINT);
         }
         if (!ki_table_sample_is_odd(s)) continue;
         const struct ki_place place =

@@ -51,8 +51,10 @@ static kiln_status fail_range(const char *value, const char *name, const kiln_ra
 }
 
 static kiln_status fail_word(const struct ki_table_found *found, const char *name) {
+    const struct ki_table_field field = {.text = found->value, .size = (int64_t)strlen(found->value)};
     ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in numeric column '%s': expected a number",
                found->value, name);
+    if (ki_table_has_comma(&field)) return ki_hint(KI_TABLE_COMMA_HINT);
     if (found->column->target)
         return ki_hint("a target is a number here; kiln logreg and kiln svm take classes by name "
                        "(kiln_read_options.text_targets)");

@@ -8,8 +8,7 @@
 #include "io/table/table.h"
 #include "io/text.h"
 
-/* Digits and signs with a comma: 1,5 or 12,000. */
-static bool is_comma_number(const struct ki_table_field *field) {
+bool ki_table_has_comma(const struct ki_table_field *field) {
     bool digit = false, comma = false;
     for (int64_t i = 0; i < field->size; i++) {
         char c = field->text[i];
@@ -90,7 +89,7 @@ void ki_table_sample_look(struct ki_table_sample *sample, const struct ki_table_
     sample->codes += kind == KI_TABLE_NUMBER && ki_label_is_code(field->text, field->size, type);
     if (kind != KI_TABLE_TEXT) return;
     if (sample->words++ == 0) sample->word = *field;
-    sample->with_comma += is_comma_number(field);
+    sample->with_comma += ki_table_has_comma(field);
     sample->dressed += is_dressed(field, &sample->word);
     sample->dates += is_date(field) || is_time(field);
 }

@@ -134,6 +134,11 @@ struct ki_table_sample {
     struct ki_table_field word; /* the first */
 };
 
+#define KI_TABLE_COMMA_HINT                                                                                  \
+    "kiln_read_options.decimal_comma reads 1,5 as one and a half; else write numbers with a decimal point "  \
+    "and without thousands separators"
+/* Returns whether a field is digits and signs with a comma: 1,5 or 12,000. */
+bool ki_table_has_comma(const struct ki_table_field *field);
 void ki_table_sample_look(struct ki_table_sample *sample, const struct ki_table_field *field,
                           const struct ki_table_numbers *numbers, kiln_type type);
 /* Returns whether levels made of these words are probably not meant, and the warning that says so. */
