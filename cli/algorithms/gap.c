@@ -19,6 +19,7 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
 
 static void put_rest(struct result *result, const struct solving *s) {
     PUT(result, "log_likelihood", NUMBER(kiln_report_figure(&s->report, "log_likelihood")));
+    PUT(result, "side_gain", NUMBER(kiln_report_figure(&s->report, "side_gain")));
     topics_put(result, s);
 }
 
@@ -77,7 +78,8 @@ const struct verb verb_of_gap = {
     "b_w how common the word is in each. With the Gamma prior the a of a document are few and small, and a "
     "topic's b add up to 1; with --prior none this is non-negative matrix factorisation by the "
     "Kullback-Leibler divergence. Multiplicative updates take turns, and the objective never "
-    "rises." TOPICS_HELP,
+    "rises. A run has converged where entries near 0 need not grow, either: the best factors of either side, "
+    "given the other's, would take little off the objective." TOPICS_HELP,
     "kiln gap docword.kos.txt.gz --topics 20 --test-fraction 0.1 -o kos.kiln\n"
     "kiln gap counts.npz --prior none -k 50 --vocabulary words.txt --words topics.tsv --top 20\n"
     "kiln predict kos.kiln docword.new.txt",

@@ -66,7 +66,8 @@ typedef enum kiln_gap_prior {
 typedef enum kiln_gap_init {
     KILN_GAP_RANDOM = 1,
     KILN_GAP_NNDSVD =
-        2, /* from X's leading singular vectors, as in scikit-learn; its zeros stay: not with a prior */
+        2, /* from X's leading singular vectors, as in scikit-learn; its zeros stay until the run comes to
+              rest: not with a prior */
     KILN_GAP_NNDSVDA = 3 /* the same with X's mean in place of zeros */
 } kiln_gap_init;
 
@@ -75,16 +76,22 @@ typedef enum kiln_gap_init {
  * over all cells of X, of which zeros count through column sums alone. By multiplicative updates, which
  * never raise the objective but for rounding: A first, then B, two fused passes over X an iteration; nothing
  * of X's size times k is stored. Without a prior these are the steps of Lee and Seung as in scikit-learn's
- * NMF(solver="mu", beta_loss="kullback-leibler"). A zero stays zero; where a mean is 0 the quotient's floor
- * stands for it, where a topic has no words its column becomes 0. report->objective is that of the A and B
- * that are returned, report->residual its relative decrease in the last iteration. Figures: "setbacks",
- * iterations in which the objective rose by more than rounding; "log_likelihood", sum_ij [x_ij log l_ij -
- * l_ij - log(x_ij!)]; with a test "test_perplexity" (kiln_perplexity). On failure A, B and the report are
- * untouched. Errors: ERR_ARGUMENT; ERR_DATA (X without entries, or with negative ones, NaN or infinity);
- * memory and device errors. Determinism: run to run. Cost: 8 nnz k flops an iteration; a start from singular
- * vectors some ten products of X and X^T with k + 8 columns, and k^3 flops on the host each. Source: Canny,
- * "GaP: a factor model for discrete data", SIGIR 2004; Lee and Seung, "Algorithms for non-negative matrix
- * factorization", NIPS 2000; Nisa et al., HiPC 2018. */
+ * NMF(solver="mu", beta_loss="kullback-leibler"). They leave a zero as it is, and hardly move what is near
+ * it. So a run whose objective falls by no more than the tolerance has converged only if the conditions of
+ * Karush, Kuhn and Tucker bound what the best A given B, and the best B given A, would take off the
+ * objective: by the square root of the tolerance of it in all, but for rounding. Otherwise entries that have
+ * to grow are lifted from then on, which takes another pass an iteration. Where a mean is 0 the quotient's
+ * floor stands for it, where a topic has no words its column becomes 0. report->objective is that of the A
+ * and B that are returned, report->residual its relative decrease in the last iteration. Figures:
+ * "side_gain", that bound, as it was last taken, or NaN; "setbacks", iterations in which the objective rose
+ * by more than rounding; "log_likelihood", sum_ij [x_ij log l_ij - l_ij - log(x_ij!)]; with a test
+ * "test_perplexity" (kiln_perplexity). On failure A, B and the report are untouched. Errors: ERR_ARGUMENT;
+ * ERR_DATA (X without entries, or with negative ones, NaN or infinity); memory and device errors.
+ * Determinism: run to run. Cost: 8 nnz k flops an iteration (12 where zeros are lifted), two such passes
+ * before; a start from singular vectors some ten products of X and X^T with k + 8 columns, and k^3 flops on
+ * the host each. Source: Canny, "GaP: a factor model for discrete data", SIGIR 2004; Lee and Seung,
+ * "Algorithms for non-negative matrix factorization", NIPS 2000; Lin, "On the convergence of multiplicative
+ * update algorithms for nonnegative matrix factorization", IEEE TNN 2007; Nisa et al., HiPC 2018. */
 typedef struct kiln_gap_options {
     size_t size;
     int prior;               /* enum kiln_gap_prior; default GAMMA */

@@ -2,6 +2,8 @@
  * cells, that it never rises, new documents, perplexity, what is refused. */
 #include "topic_data.h"
 
+#include <float.h>
+
 struct fit {
     kiln_matrix *X, *A, *B;
     double a[M * K], b[N * K];
@@ -359,6 +361,58 @@ static void start_from_singular_vectors(void **state) {
         }
 }
 
+/* The best A given B, under the prior too, by so many steps for A alone; returns its objective. */
+static double best_documents(const double *a, const double *b, const struct counts *counts, double shape,
+                             double rate) {
+    enum { STEPS = 3000 };
+    double best[M * K], next[M * K], sums[K] = {0};
+    for (int e = 0; e < M * K; e++) best[e] = fmax(a[e], 0.01);
+    for (int e = 0; e < N * K; e++) sums[e % K] += b[e];
+    for (int step = 0; step < STEPS; step++) {
+        for (int d = 0; d < M; d++)
+            for (int c = 0; c < K; c++) next[d * K + c] = shape - 1;
+        for (int d = 0; d < M; d++)
+            for (int i = 0; i < N; i++) {
+                if (!(counts->x[d][i] > 0)) continue;
+                const double q = counts->x[d][i] / mean_of(best, b, d, i);
+                for (int c = 0; c < K; c++) next[d * K + c] += best[d * K + c] * q * b[i * K + c];
+            }
+        for (int e = 0; e < M * K; e++) best[e] = next[e] / (sums[e % K] + rate);
+    }
+    return objective_of(counts, best, b, shape, rate);
+}
+
+/* A run that has converged leaves little to either side, and what it says about that bounds what the best
+ * documents take off the objective. It begins where a step cannot leave: zeros, and what is nearly 0. */
+static void converged_is_where_zeros_need_not_grow(void **state) {
+    (void)state;
+    for (int p = 0; p < PRIORS; p++)
+        for (int type = KILN_F32; type <= KILN_F64; type++) {
+            struct counts counts;
+            struct fit fit;
+            double a[M * K], b[N * K];
+            kiln_gap_options options = options_of(p, 20000);
+            options.tolerance = 1e-5;
+            fill(&counts, 8);
+            start(a, b, 6, priors[p].prior == KILN_GAP_GAMMA);
+            for (int i = 0; i < N; i++)
+                for (int c = 0; c < K; c++)
+                    if (i % K != c) b[i * K + c] = i % 2 ? 0 : 1e-30;
+            for (int e = 0; e < M * K; e++)
+                if (priors[p].shape == 1 && e % 3) a[e] = 0;
+            fit_run(&fit, &counts, (kiln_type)type, &options, a, b);
+            assert_int_equal(fit.report.stopped_by, KILN_STOP_TOLERANCE);
+            assert_near(kiln_report_figure(&fit.report, "setbacks"), 0, 0);
+            const double objective = objective_of(&counts, fit.a, fit.b, priors[p].shape, priors[p].rate);
+            const double told = kiln_report_figure(&fit.report, "side_gain");
+            const double rounding = (type == KILN_F32 ? 1000 * FLT_EPSILON : 1e-9) * objective;
+            assert_true(told <= sqrt(options.tolerance) * objective + 10 * rounding);
+            const double best = best_documents(fit.a, fit.b, &counts, priors[p].shape, priors[p].rate);
+            assert_true(objective - best <= told + rounding);
+            fit_free(&fit);
+        }
+}
+
 static int stop_at_five(void *user, const kiln_progress *progress) {
     (void)user;
     return progress->done >= 5;
@@ -387,6 +441,7 @@ int main(void) {
         cmocka_unit_test(new_documents),
         cmocka_unit_test(perplexity_by_its_definition),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(converged_is_where_zeros_need_not_grow),
         cmocka_unit_test(a_stop_keeps_the_result),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

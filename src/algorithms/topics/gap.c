@@ -3,17 +3,27 @@
  * costs no pass of its own.
  *
  * An iteration begins with the objective of what the last one left, and ends the run before it changes
- * anything: what is returned is what was measured. */
+ * anything: what is returned is what was measured.
+ *
+ * Steps that multiply hardly move an entry near 0, however much there is to gain by it: an iteration that
+ * gains little ends the run only if the conditions of Karush, Kuhn and Tucker hold (gap_gain.c). Otherwise
+ * entries that have to grow are lifted in each step from then on (after C.-J. Lin, "On the convergence of
+ * multiplicative update algorithms for nonnegative matrix factorization", IEEE TNN 2007). */
 #include "algorithms/topics/gap.h"
+
+#define LIFT 0.1 /* of what a row has in all, in an entry that has to grow beyond all bounds */
 
 struct gap {
     struct ki_run run;
     const kiln_matrix *X;
-    kiln_matrix *A, *B, *Y, *Z, *rows, *words; /* own copies; Q B and Q^T A; ones, m x 1 and n x 1 */
-    double *sum_A, *sum_B, *a, *b;             /* k each */
+    kiln_matrix *A, *B, *Y, *Z, *rows, *words;      /* own copies; Q B and Q^T A; ones, m x 1 and n x 1 */
+    double *sum_A, *sum_B, *a, *b, *under, *weight; /* k each */
     kiln_gap_options options;
     double total, entropy, factorials; /* sums of x, of x log x - x, of log(x!) */
     double objective, likelihood, test_perplexity;
+    struct ki_gap_side documents, topics;
+    double lift; /* the part by which entries that have to grow are lifted; 0: by none so far */
+    double gain; /* what an exact solution of either side would take off the objective, at most; or NaN */
     struct ki_topics_test test;
 };
 
@@ -116,6 +126,48 @@ done:
     return status;
 }
 
+/* Makes what the two sides' gains are measured with. */
+static void sides(struct gap *s, int64_t n, int64_t k) {
+    struct ki_run *run = &s->run;
+    kiln_matrix *const ones = ki_arena_fill(&run->arena, ki_run_model(run, k, 1), 1);
+    s->documents = (struct ki_gap_side){.F = s->A,
+                                        .Y = s->Y,
+                                        .V = ki_run_rows(run, s->X, k),
+                                        .before = ki_run_rows(run, s->X, k),
+                                        .totals = ki_run_rows(run, s->X, 1),
+                                        .rows = s->rows,
+                                        .topics = ones,
+                                        .a = s->a,
+                                        .b = s->b,
+                                        .shape = s->options.shape};
+    s->topics = s->documents;
+    s->topics.F = s->B;
+    s->topics.Y = s->Z;
+    s->topics.V = ki_run_model(run, n, k);
+    s->topics.before = ki_run_model(run, n, k);
+    s->topics.totals = ki_run_model(run, n, 1);
+    s->topics.rows = s->words;
+    s->topics.shape = 1;
+}
+
+/* Sums of X's rows and columns, as the quotient by means of 1 has them in every column. */
+static kiln_status take_totals(struct gap *s) {
+    const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = s->X, .A = s->A, .B = s->B};
+    const double k = (double)kiln_matrix_cols(s->A), prior = k * (s->options.shape - 1), one = 1;
+    kiln_matrix *const documents = s->documents.totals, *const words = s->topics.totals;
+    kiln_status status;
+    TRY(kiln_fill(s->A, 1 / k));
+    TRY(kiln_fill(s->B, 1));
+    TRY(kiln_sddmm_multiply(s->Y, NULL, 1, KILN_PLAIN, &sample, 0, NULL));
+    TRY(kiln_sddmm_multiply(s->Z, NULL, 1, KILN_TRANSPOSED, &sample, 0, NULL));
+    TRY(kiln_multiply(documents, 1 / k, KILN_PLAIN, s->Y, s->documents.topics, 0, NULL));
+    TRY(kiln_multiply(words, 1, KILN_PLAIN, s->Z, s->topics.topics, 0, NULL));
+    TRY(kiln_combine(documents, &one, documents, &prior, s->rows));
+    s->run.report.passes += 2;
+done:
+    return status;
+}
+
 static kiln_status gap_begin(struct gap *s, const kiln_matrix *A, const kiln_matrix *B) {
     const kiln_gap_options *o = &s->options;
     const int64_t n = kiln_matrix_cols(s->X), k = kiln_matrix_cols(A);
@@ -132,7 +184,11 @@ static kiln_status gap_begin(struct gap *s, const kiln_matrix *A, const kiln_mat
     s->sum_B = ki_run_reals(run, k);
     s->a = ki_run_reals(run, k);
     s->b = ki_run_reals(run, k);
+    s->under = ki_run_reals(run, k);
+    s->weight = ki_run_reals(run, k);
+    sides(s, n, k);
     TRY(run->arena.status);
+    TRY(take_totals(s));
     if (o->test) TRY(ki_topics_begin(&s->test, &run->arena, "kiln_gap", o->test, k));
     TRY(o->warm_start                ? copy_start(s, A, B)
         : o->init == KILN_GAP_RANDOM ? random_start(s)
@@ -182,41 +238,84 @@ done:
     return status;
 }
 
-kiln_status ki_gap_update(kiln_matrix *A, kiln_matrix *Y, const struct ki_gap_rows *rows) {
+/* The documents' entries are divided by these. */
+static const double *under_documents(struct gap *s) {
+    for (int64_t c = 0; c < kiln_matrix_cols(s->A); c++) s->under[c] = s->sum_B[c] + s->options.rate;
+    return s->under;
+}
+
+/* Given Q^T A in Z the words' entries are divided by the sum of what they become under the prior. */
+static kiln_status under_words(struct gap *s) {
     kiln_status status;
-    for (int64_t c = 0; c < kiln_matrix_cols(A); c++) {
-        const double under = rows->sums[c] + rows->rate;
-        rows->a[c] = under > 0 ? 1 / under : 0;
-        rows->b[c] = rows->a[c] * (rows->shape - 1);
-    }
-    TRY(kiln_times(Y, A, Y));
-    TRY(kiln_combine(A, rows->a, Y, rows->b, rows->ones));
+    TRY(s->options.prior == KILN_GAP_GAMMA ? kiln_dot(s->under, s->B, s->Z)
+                                           : ki_topics_sums(s->under, s->A, s->rows));
 done:
     return status;
 }
 
-/* A from B, whose sums and Q B the last measurement has left. */
-static kiln_status update_documents(struct gap *s) {
-    const struct ki_gap_rows rows = {.shape = s->options.shape,
-                                     .rate = s->options.rate,
-                                     .sums = s->sum_B,
-                                     .a = s->a,
-                                     .b = s->b,
-                                     .ones = s->rows};
-    return ki_gap_update(s->A, s->Y, &rows);
+static kiln_status quotient_of_words(struct gap *s) {
+    const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = s->X, .A = s->A, .B = s->B};
+    s->run.report.passes++;
+    return kiln_sddmm_multiply(s->Z, NULL, 1, KILN_TRANSPOSED, &sample, 0, NULL);
 }
 
-/* B from the A that is new; under the prior what it is divided by is its own sum. */
+/* A from B, whose sums and Q B the last measurement has left. */
+static kiln_status update_documents(struct gap *s) {
+    kiln_status status;
+    TRY(ki_gap_product(&s->documents, under_documents(s), s->lift, NULL));
+    TRY(ki_gap_divide(&s->documents, s->under));
+done:
+    return status;
+}
+
+/* B from the A that is new; under the prior what it is divided by is its own sum, and each topic's words are
+ * lifted by their parts of it. */
 static kiln_status update_words(struct gap *s) {
-    const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = s->X, .A = s->A, .B = s->B};
     const bool unit = s->options.prior == KILN_GAP_GAMMA;
     kiln_status status;
-    TRY(kiln_sddmm_multiply(s->Z, NULL, 1, KILN_TRANSPOSED, &sample, 0, NULL));
-    TRY(kiln_times(s->B, s->B, s->Z));
-    TRY(unit ? ki_topics_sums(s->a, s->B, s->words) : ki_topics_sums(s->a, s->A, s->rows));
-    for (int64_t c = 0; c < kiln_matrix_cols(s->B); c++) s->a[c] = s->a[c] > 0 ? 1 / s->a[c] : 0;
-    TRY(ki_topics_scale(s->B, s->a, s->B));
-    s->run.report.passes++;
+    TRY(quotient_of_words(s));
+    if (s->lift > 0 || !unit) TRY(under_words(s));
+    for (int64_t c = 0; c < kiln_matrix_cols(s->B); c++) s->weight[c] = unit ? s->under[c] / s->total : 1;
+    TRY(ki_gap_product(&s->topics, s->under, s->lift, s->weight));
+    if (unit) TRY(ki_topics_sums(s->under, s->Z, s->words));
+    TRY(ki_gap_divide(&s->topics, s->under));
+done:
+    return status;
+}
+
+/* An iteration. One that was lifted too far is taken back, and made again without that. */
+static kiln_status gap_step(struct gap *s) {
+    const double before = s->objective;
+    kiln_status status;
+    TRY(update_documents(s));
+    TRY(update_words(s));
+    TRY(gap_measure(s));
+    if (s->lift == 0 || s->objective <= before) goto done;
+    TRY(ki_copy(s->A, s->documents.before));
+    TRY(ki_copy(s->B, s->topics.before));
+    TRY(gap_measure(s));
+    const double lift = s->lift / 4;
+    s->lift = 0;
+    status = gap_step(s);
+    s->lift = lift;
+done:
+    return status;
+}
+
+/* Finds what there is left to gain, and lifts entries from now on where that is too much. What the type's
+ * rounding may have made of it is allowed. */
+static kiln_status gap_judge(struct gap *s) {
+    enum { DIGITS = 1000 }; /* units, as of setbacks */
+    const double rounding = DIGITS * ki_epsilon(kiln_matrix_type(s->X)) * s->total;
+    kiln_status status;
+    double documents, words;
+    TRY(ki_gap_gain(&documents, &s->documents, under_documents(s)));
+    TRY(quotient_of_words(s));
+    TRY(under_words(s));
+    TRY(ki_gap_gain(&words, &s->topics, s->under));
+    s->gain = fmax(documents, 0) + fmax(words, 0);
+    s->run.unsettled = !(s->gain <= sqrt(s->run.tolerance) * fabs(s->objective) + rounding);
+    if (s->run.unsettled && s->lift == 0) s->lift = LIFT;
 done:
     return status;
 }
@@ -238,7 +337,9 @@ static kiln_status gap_iterate(struct gap *s) {
                                      {"sums B", .reals = s->sum_B, .count = k},
                                      {"objective", .reals = &s->objective},
                                      {"likelihood", .reals = &s->likelihood},
-                                     {"test", .reals = &s->test_perplexity}};
+                                     {"test", .reals = &s->test_perplexity},
+                                     {"lift", .reals = &s->lift},
+                                     {"gain", .reals = &s->gain}};
     kiln_trace_row row;
     kiln_status status;
     KI_RUN_STATE(run, state);
@@ -251,10 +352,9 @@ static kiln_status gap_iterate(struct gap *s) {
     }
     while (ki_run_goes_on(run)) {
         const double before = s->objective;
-        TRY(update_documents(s));
-        TRY(update_words(s));
-        TRY(gap_measure(s));
+        TRY(gap_step(s));
         row = gap_row(s, before);
+        if (row.residual <= run->tolerance) TRY(gap_judge(s));
         TRY(ki_run_step(run, &row));
     }
 done:
@@ -266,7 +366,7 @@ done:
 kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const kiln_gap_options *options,
                      kiln_report *report) {
     kiln_status status;
-    struct gap s = {.X = X, .test_perplexity = NAN};
+    struct gap s = {.X = X, .gain = NAN, .test_perplexity = NAN};
     kiln_gap_options *o = &s.options;
     TRY(KI_RUN_OPEN(&s.run, gap, o, options, report));
     TRY(gap_check(A, B, X, o));
@@ -280,6 +380,7 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     TRY(ki_copy(A, s.A));
     TRY(ki_copy(B, s.B));
     ki_report_figure(&s.run.report, "log_likelihood", s.likelihood);
+    ki_report_figure(&s.run.report, "side_gain", s.gain);
     ki_report_setbacks(&s.run.report, 1, 0, kiln_matrix_type(X), 0, s.total);
     if (o->test) ki_report_figure(&s.run.report, "test_perplexity", s.test_perplexity);
 done:

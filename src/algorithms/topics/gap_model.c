@@ -20,24 +20,29 @@ static kiln_status check_model(const kiln_model *model) {
 
 /* Holds what a transform works with. */
 struct fold {
-    kiln_matrix *A, *B, *Y, *rows;
-    double *sums, *a, *b;
+    kiln_matrix *B;
+    struct ki_gap_side side;
+    double *under;
 };
 
 static kiln_status begin(struct fold *f, struct ki_arena *arena, const kiln_model *model,
                          const kiln_matrix *X) {
+    const bool gamma = ki_factor_setting(model, PRIOR) == KILN_GAP_GAMMA;
     kiln_status status;
     TRY(ki_arena_take(arena, &f->B, ki_factor_columns(&f->B, model, X)));
     const int64_t k = kiln_matrix_cols(f->B);
     kiln_matrix *const words = ki_arena_fill(arena, ki_arena_model(arena, X, kiln_matrix_cols(X), 1), 1);
-    f->A = ki_arena_fill(arena, ki_arena_rows(arena, X, k), 1);
-    f->Y = ki_arena_rows(arena, X, k);
-    f->rows = ki_arena_fill(arena, ki_arena_rows(arena, X, 1), 1);
-    f->sums = ki_arena_reals(arena, k);
-    f->a = ki_arena_reals(arena, k);
-    f->b = ki_arena_reals(arena, k);
+    kiln_matrix *const rows = ki_arena_fill(arena, ki_arena_rows(arena, X, 1), 1);
+    f->side = (struct ki_gap_side){.F = ki_arena_fill(arena, ki_arena_rows(arena, X, k), 1),
+                                   .Y = ki_arena_rows(arena, X, k),
+                                   .rows = rows,
+                                   .a = ki_arena_reals(arena, k),
+                                   .b = ki_arena_reals(arena, k),
+                                   .shape = gamma ? ki_factor_setting(model, SHAPE) : 1};
+    f->under = ki_arena_reals(arena, k);
     TRY(arena->status);
-    TRY(ki_topics_sums(f->sums, f->B, words));
+    TRY(ki_topics_sums(f->under, f->B, words));
+    for (int64_t c = 0; gamma && c < k; c++) f->under[c] += ki_factor_setting(model, RATE);
 done:
     return status;
 }
@@ -50,20 +55,14 @@ static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kil
     struct fold f = {0};
     double fit = 0, before = 0;
     TRY(begin(&f, &arena, model, X));
-    const bool gamma = ki_factor_setting(model, PRIOR) == KILN_GAP_GAMMA;
-    const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = X, .A = f.A, .B = f.B};
-    const struct ki_gap_rows rows = {.shape = gamma ? ki_factor_setting(model, SHAPE) : 1,
-                                     .rate = gamma ? ki_factor_setting(model, RATE) : 0,
-                                     .sums = f.sums,
-                                     .a = f.a,
-                                     .b = f.b,
-                                     .ones = f.rows};
+    const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = X, .A = f.side.F, .B = f.B};
     for (int64_t step = 0; step < STEPS_MOST; step++, before = fit) {
-        TRY(kiln_sddmm_multiply(f.Y, &fit, 1, KILN_PLAIN, &sample, 0, NULL));
-        TRY(ki_gap_update(f.A, f.Y, &rows));
+        TRY(kiln_sddmm_multiply(f.side.Y, &fit, 1, KILN_PLAIN, &sample, 0, NULL));
+        TRY(ki_gap_product(&f.side, f.under, 0, NULL));
+        TRY(ki_gap_divide(&f.side, f.under));
         if (step > 1 && fabs(fit - before) <= 1e-7 * fabs(fit)) break;
     }
-    *A = ki_arena_give(&arena, f.A);
+    *A = ki_arena_give(&arena, f.side.F);
 done:
     return ki_arena_free(&arena, status);
 }
@@ -96,7 +95,7 @@ static const kiln_option options_table[] = {
               "Rate of the Gamma distribution: the larger, the smaller a document's weights."),
     KI_OPTION(kiln_gap_options, init, CHOICE, 1, 1, 1, 3, "random|nndsvd|nndsvda",
               "Where to begin: at random, or at the singular vectors, of whose positive or negative parts "
-              "the rest is 0 and stays 0 (nndsvd), or is the counts' mean (nndsvda)."),
+              "the rest is 0 until the run comes to rest (nndsvd), or is the counts' mean (nndsvda)."),
     KI_OPTION_SHARE(kiln_gap_options, 1e-5),
     KI_OPTION_ITERATIONS(kiln_gap_options, 200, ""),
 };
