@@ -15,7 +15,8 @@ from kiln._base import as_columns
 from kiln._library import lib
 
 FAMILIES = [("poisson", 0.0), ("gamma", 0.0), ("inverse-gaussian", 0.0), ("tweedie", 1.5), ("tweedie", 1.9),
-            ("tweedie", 3.0), ("negative-binomial", 0.7), ("negative-binomial", 1e-3)]
+            ("tweedie", 3.0), ("negative-binomial", 0.7), ("negative-binomial", 1e-3),
+            ("negative-binomial", 1e12)]  # times y it leaves the type
 ETA = {np.float64: [-1000, -800, -700, -90, -5, -1e-3, 0.7, 5, 90, 700, 800, 1000],
        np.float32: [-110, -90, -80, -5, -1e-3, 0.7, 5, 80, 90, 110]}
 Y = {np.float64: [0, 1e-300, 1e-8, 0.5, 1, 1e6, 1e300], np.float32: [0, 1e-30, 1e-8, 0.5, 1, 1e6, 1e30]}
@@ -101,20 +102,21 @@ def minus_log_likelihood(family, parameter, y, eta):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("family,parameter", [("poisson", 0.0), ("negative-binomial", 1.0),
-                                              ("negative-binomial", 1e-6), ("negative-binomial", 30.0)])
+                                              ("negative-binomial", 1e-6), ("negative-binomial", 30.0),
+                                              ("negative-binomial", 1e12)])
 def test_log_likelihood_of_large_counts(family, parameter, dtype):
     """Half the deviance and the largest log-likelihood, each without terms of the size of y."""
     model = kiln.GeneralizedLinearRegressor(family, link="log",
                                             parameter=parameter).fit(np.zeros((3, 1)), np.array([1.0, 2, 3]))
-    y = np.array([1, 30, 1e3, 1e6, 1e8, 1e10, 1e12]).repeat(6).astype(dtype)
-    eta = (np.log(y.astype(float)) + np.tile([0, 1e-4, -1e-3, 0.1, -0.4, 2], 7)).astype(dtype)
+    y = np.array([1, 30, 1e3, 1e6, 1e8, 1e10, 1e12, np.finfo(dtype).max / 9]).repeat(6).astype(dtype)
+    eta = (np.log(y.astype(float)) + np.tile([0, 1e-4, -1e-3, 0.1, -0.4, 2], 8)).astype(dtype)
     where = device("cpu")
     of = matrix(as_columns(y, dtype), where)
     parts = Matrix.empty(where, (len(y), 3), dtype)
     where.call(lib.kiln_loss_deviance, parts.pointer, model._loss(y=of.pointer),
                matrix(as_columns(eta, dtype), where).pointer)
     eps = np.finfo(dtype).eps
-    with mp.workdps(60):
+    with mp.workdps(400):
         for value, at, (deviance, _, least) in zip(y, eta, parts.numpy().astype(float)):
             want = minus_log_likelihood(family, parameter, value, at)
             mu, off = np.exp(float(at)), 16 * eps * (1 + abs(float(at)))  # the mean's relative error

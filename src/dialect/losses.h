@@ -208,7 +208,7 @@ SCALAR_FN real FN(positive_row)(int family, int log_own, real parameter, real y,
         share = FN(sigmoid)(x) / parameter;
         *g = (share - y * FN(sigmoid)(-x)) * r.a;
         *h = share * r.a * r.a;
-        if (log_own) *h = share * FN(sigmoid)(-x) * ((real)1 + parameter * y);
+        if (log_own) *h = share * (FN(sigmoid)(-x) + parameter * FN(sigmoid)(-x) * y);
         return FN(softplus)(x) / parameter + FN(product)(y, FN(softplus)(-x));
     default: *g = *h = (real)NAN; return (real)NAN;
     }
@@ -420,9 +420,11 @@ SCALAR_FN real FN(rounded_half_deviance)(int family, real parameter, real y, str
         return t - z / ((p - (real)1) * ((real)2 - p));
     case FAMILY_NEGATIVE_BINOMIAL:
         if (y > 0 && (mu - y) / y > (real)-0.5 && (mu - y) / y < (real)0.5) {
-            x = (y - mu) / mu / ((real)1 + p * y);
-            z = p * ((mu - y) / ((real)1 + p * y));
-            return (y - mu) * x - y * (x - (real)log1p(x)) - (z - (real)log1p(z)) / p;
+            const real least = (real)1 / ((real)1 / y + p); /* y / (1 + alpha y), though alpha y overflows */
+            t = (y - mu) / mu;
+            x = t * (least / y);
+            z = (mu - y) / y * (p * least);
+            return t * ((y - mu) / y) * least - y * (x - (real)log1p(x)) - (z - (real)log1p(z)) / p;
         }
         x = r.log_mu + (real)log(p);
         if (y == 0) return FN(softplus)(x) / p;
@@ -462,7 +464,8 @@ SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(respons
     const real delta = y == 0 ? (real)0 : (real)log(y) - r.log_mu, t = FN(beyond_mean)(y, delta, r.mu);
     if (t > 1) {
         const real part = (real)expm1(-delta);
-        return part * part * (real)exp((real)2 * delta + ((real)2 - k) * r.log_mu) / ((real)1 + alpha * r.mu);
+        const real beyond = alpha > 0 ? FN(softplus)(r.log_mu + (real)log(alpha)) : (real)0;
+        return part * part * (real)exp((real)2 * delta + ((real)2 - k) * r.log_mu - beyond);
     }
     return alpha > 0 ? t * t / ((real)1 / r.mu + alpha) : t * t * (real)exp(((real)2 - k) * r.log_mu);
 }
@@ -480,7 +483,7 @@ SCALAR_FN wide FN(peak)(wide x) {
 }
 
 SCALAR_FN real FN(least_row)(int family, real parameter, real y, real s) {
-    const wide shape = (wide)1 / parameter, all = (wide)y + shape;
+    const wide shape = (wide)1 / parameter, all = (wide)y + shape, times = (wide)parameter * y;
     switch (family) {
     case FAMILY_GAUSSIAN: return (real)-0.5 * (real)log(s);
     case FAMILY_POISSON: return y == 0 ? (real)0 : s * (real)FN(peak)(y);
@@ -492,8 +495,10 @@ SCALAR_FN real FN(least_row)(int family, real parameter, real y, real s) {
     case FAMILY_TWEEDIE: return (real)NAN; /* no closed form */
     case FAMILY_NEGATIVE_BINOMIAL:
         if (y == 0) return (real)0;
-        return s * (real)(FN(peak)(y) + FN(stirling_rest)(shape, log(shape)) -
-                          FN(stirling_rest)(all, log(all)) + log1p((wide)parameter * y) / 2);
+        return s *
+               (real)(FN(peak)(y) + FN(stirling_rest)(shape, log(shape)) - FN(stirling_rest)(all, log(all)) +
+                      (times > 1 ? log((wide)parameter) + log((wide)y) + log1p(shape / y) : log1p(times)) /
+                          2);
     case FAMILY_BETA: return s * ((real)FN(beta_least)(parameter, y) + (real)log(y) + (real)log1p(-y));
     default: return (real)NAN;
     }
