@@ -216,12 +216,14 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
  * last columns of A and B, which the penalty leaves out. All of A and B change at once: conjugate gradient
  * (Polak and Ribiere), scaled by the diagonal of the Hessian's two blocks, and along each direction the
  * exact minimum, as the objective there is a polynomial of degree four. It never rises. An iteration that
- * gains no more than the tolerance takes up to eight along the scaled gradient, too. report->residual is
- * the decrease in the last iteration relative to the objective. Figures: "mean", "setbacks", "l2",
+ * gains no more than the tolerance takes up to eight along the scaled gradient, and then, of up to 1,024
+ * factors, an exact sweep: a run has converged where that gains little, too. report->residual is the decrease
+ * in the last iteration relative to the objective. Figures: "mean", "setbacks", "l2",
  * "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (no entries, NaN, infinity; entries whose largest is beyond 1e15 or
  * below 1e-15 in f32, 1e140 and 1e-140 in f64); memory and device errors.
- * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.
+ * Determinism: run to run. Cost of an iteration: 20 nnz r flops, of an exact sweep 2 nnz r^2 + (m + n) r^3 /
+ * 3. Memory: four copies of R, five of A and B.
  * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC
  * 2018 (the products). */
 typedef struct kiln_sfa_options {

@@ -270,6 +270,40 @@ static void converged_runs_gain_no_more(void **state) {
 
 /* In f32 a step that is many times the former one may be too long, as the polynomial is known about that
  * alone: a shorter one still gains. */
+/* A run that has converged ends with an exact sweep, whose B has P^T A = l2 B, P the residuals. Columns made
+ * equally long after it keep P, and leave P^T a_k = l2 c b_k with some c > 0 for each factor k. Where the
+ * penalty is small a step of conjugate gradient gains little long before that. Cholesky's backward error is
+ * some K^2 eps of the sums of |P||A| and more, of which 1e-9 is taken. */
+static void converged_runs_end_with_an_exact_sweep(void **state) {
+    (void)state;
+    for (int run = 0; run < 4; run++) {
+        struct ratings r;
+        struct fit fit;
+        const double l2 = run % 2 ? 0.1 : 0.001;
+        const kiln_sfa_options options = {.l2 = l2, .seed = run, .max_iterations = 5000};
+        fill(&r, 7 + (uint64_t)run);
+        fit_run(&fit, &r, KILN_F64, &options);
+        assert_true(fit.report.converged);
+        for (int k = 0; k < K; k++) {
+            double product[N] = {0}, size[N] = {0}, along = 0, squares = 0;
+            for (int u = 0; u < M; u++)
+                for (int i = 0; i < N; i++) {
+                    if (!r.there[u][i]) continue;
+                    product[i] += residual(&fit, &r, u, i) * fit.a[u * R + k];
+                    size[i] += fabs(r.value[u][i] * fit.a[u * R + k]);
+                }
+            for (int i = 0; i < N; i++) {
+                along += product[i] * fit.b[i * R + k];
+                squares += pow(fit.b[i * R + k], 2);
+            }
+            assert_true(along > 0);
+            for (int i = 0; i < N; i++)
+                assert_true(fabs(product[i] - along / squares * fit.b[i * R + k]) <= 1e-9 * size[i]);
+        }
+        fit_free(&fit);
+    }
+}
+
 static void steps_that_rise_are_shortened(void **state) {
     static const int64_t start[] = {0, 1, 2};
     static const int32_t col[] = {1, 1};
@@ -288,6 +322,7 @@ int main(void) {
         cmocka_unit_test(objective_as_defined_and_never_rising),
         cmocka_unit_test(ends_at_a_stationary_point),
         cmocka_unit_test(converged_runs_gain_no_more),
+        cmocka_unit_test(converged_runs_end_with_an_exact_sweep),
         cmocka_unit_test(steps_that_rise_are_shortened),
         cmocka_unit_test(models_and_warm_start),
         cmocka_unit_test(refusals_and_stopping),

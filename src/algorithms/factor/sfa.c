@@ -14,6 +14,8 @@
  * Sums stay on the device until one is needed, and are then read together: a GPU waits for each reading. */
 #include "algorithms/factor/sfa.h"
 
+#include "algorithms/factor/balance.h"
+#include "algorithms/factor/entries.h"
 #include "algorithms/factor/penalty.h"
 #include "algorithms/run/run.h"
 
@@ -34,6 +36,8 @@ struct sfa {
     kiln_matrix *S, *N,
         *T; /* the ratings less their means; ones where S has entries; the same of what is held out, or
              * NULL */
+    kiln_matrix *transposed; /* S, once an exact sweep has asked for it */
+    struct ki_balance balance;
     struct side side[SIDES];
     kiln_matrix *sums; /* a row a sum and side, a column a factor */
     double *read;      /* the same in host memory */
@@ -235,7 +239,49 @@ done:
     return status;
 }
 
+/* All of A given B, then all of B given A, by Cholesky, and the two columns of a factor made equally long.
+ * Nothing of more factors than Cholesky takes. */
+static kiln_status exact_sweep(struct sfa *s) {
+    enum { MOST = 1024 };
+    struct side *a = &s->side[0], *b = &s->side[1];
+    kiln_factor_rows rows = {
+        .size = sizeof rows, .R = s->S, .B = b->F, .l2 = s->options.l2, .solver = KILN_FACTOR_CHOLESKY};
+    kiln_status status = KILN_OK;
+    bool changed;
+    double sum;
+    if (s->factors > MOST) return KILN_OK;
+    if (!s->transposed)
+        TRY(ki_arena_take(&s->run.arena, &s->transposed,
+                          ki_entries_take(&s->transposed, &sum, "kiln_sfa", s->S)));
+    TRY(kiln_factor_solve(a->F, &rows));
+    rows.R = s->transposed;
+    rows.B = a->F;
+    TRY(kiln_factor_solve(b->F, &rows));
+    TRY(ki_balance_run(&changed, &s->balance, a->F, b->F, s->factors));
+    TRY(gradients(&s->objective, s));
+done:
+    return status;
+}
+
 /* --------------------------------------------------------------------------------------- the run */
+
+static bool gains(const struct sfa *s, double before) {
+    return before - s->objective > s->run.tolerance * before;
+}
+
+/* A step that gains little says nothing of the ones after it, as long and short ones may take turns: the run
+ * ends where eight along the scaled gradient gain little, and an exact sweep, too. Where that one gains more
+ * the direction begins anew. */
+static kiln_status confirm(struct sfa *s, double before) {
+    kiln_status status = KILN_OK;
+    bool fell;
+    for (int turn = 0; turn < 8 && !gains(s, before); turn++) TRY(iterate_once(&fell, s, true));
+    if (gains(s, before)) goto done;
+    TRY(exact_sweep(s));
+    if (gains(s, before)) TRY(iterate_once(&fell, s, true));
+done:
+    return status;
+}
 
 static kiln_status check_value(const struct sfa *s) {
     if (isfinite(s->objective)) return KILN_OK;
@@ -274,10 +320,7 @@ static kiln_status sfa_iterate(struct sfa *s) {
         const double before = s->objective;
         bool fell = false;
         TRY(iterate_once(&fell, s, run->report.iterations == 0));
-        /* A step that gains little says nothing of the ones after it, as long and short ones may take
-         * turns: the run ends where eight along the scaled gradient gain little, too. */
-        for (int turn = 0; turn < 8 && !(before - s->objective > run->tolerance * before); turn++)
-            TRY(iterate_once(&fell, s, true));
+        TRY(confirm(s, before));
         TRY(measure_test(s));
         run->report.passes += OF_ITERATION;
         TRY(ki_run_step(run, &(kiln_trace_row){.objective = s->objective,
@@ -364,6 +407,7 @@ static kiln_status sfa_begin(struct sfa *s, const kiln_matrix *A, const kiln_mat
     make_side(&s->side[0], arena, A, s->factors);
     make_side(&s->side[1], arena, B, s->factors);
     TRY(arena->status);
+    TRY(ki_balance_begin(&s->balance, arena, NULL, s->side[0].F, s->side[1].F));
     TRY(start(s, A, B));
 done:
     return status;
