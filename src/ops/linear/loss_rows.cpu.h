@@ -31,8 +31,20 @@ static void FN(mean_of_rows)(const struct ki_loss_rows *rows, int64_t first, int
     }
 }
 
+enum { FN(COUNTS) = 16 };
+
+/* The third column of counts below COUNTS, of weight 1: most counts are small, and Gamma functions cost more
+ * than all else. Returns how many are listed. */
+static int FN(list_counts)(real least[FN(COUNTS)], const kiln_loss *loss) {
+    const bool counts = loss->family == KILN_POISSON || loss->family == KILN_NEGATIVE_BINOMIAL;
+    for (int y = 0; counts && y < FN(COUNTS); y++)
+        least[y] = FN(least_row)((int)loss->family, (real)loss->parameter, (real)y, 1);
+    return counts ? FN(COUNTS) : 0;
+}
+
 /* The three columns of rows first ... of the block. */
-static void FN(write_deviances)(const struct FN(judged) * b, const struct ki_loss_rows *rows, int64_t first) {
+static void FN(write_deviances)(const struct FN(judged) * b, const struct ki_loss_rows *rows, int64_t first,
+                                const real *least, int listed) {
     const kiln_loss *loss = rows->loss;
     const real parameter = (real)loss->parameter;
     const real *s = loss->weights ? VALUES(loss->weights) + first : NULL;
@@ -47,18 +59,23 @@ static void FN(write_deviances)(const struct FN(judged) * b, const struct ki_los
         }
         d[0] = (real)2 * weight * b->half[i];
         d[1] = weight * b->pearson[i];
-        d[2] = FN(least_row)((int)loss->family, parameter, b->y[i], weight);
+        const int count = b->y[i] >= 0 && b->y[i] < (real)listed ? (int)b->y[i] : -1;
+        d[2] = count >= 0 && (real)count == b->y[i]
+                   ? weight * least[count]
+                   : FN(least_row)((int)loss->family, parameter, b->y[i], weight);
     }
 }
 
 static void FN(deviance_of_rows)(const struct ki_loss_rows *rows, int64_t first, int64_t end) {
     struct FN(judged) b;
+    real least[FN(COUNTS)];
+    const int listed = FN(list_counts)(least, rows->loss);
     for (int64_t row = first; row < end; row += b.count) {
         FN(take_block)(&b, b.eta, VALUES(rows->Eta), row, end);
         FN(take_block)(&b, b.y, VALUES(rows->loss->y), row, end);
         FN(block_means)(rows->loss, &b);
         FN(block_deviances)(rows->loss, &b);
-        FN(write_deviances)(&b, rows, row);
+        FN(write_deviances)(&b, rows, row, least, listed);
     }
 }
 
