@@ -381,7 +381,7 @@ static const struct figures {
                {"mds", "stress_1 setbacks"},
                {"als", "mean l2 zero_factors"},
                {"sfa", "mean l2 zero_factors"},
-               {"gap", "log_likelihood"},
+               {"gap", "log_likelihood side_gain"},
                {"lda", "perplexity_bound"},
                {"svd", "squares orthogonality variance rank"},
                {"pca", "squares orthogonality variance rank"},

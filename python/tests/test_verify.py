@@ -26,7 +26,7 @@ UNSEEN = {
     **dict.fromkeys(["report.iterations", "report.setbacks", "report.relocated", "report.skipped",
                      "report.alpha_moves"], OVER),
     **dict.fromkeys(["report.optimality_gap", "report.gap", "report.error_bound", "report.eigenvalue_error",
-                     "report.orthogonality"], BOUND),
+                     "report.orthogonality", "report.side_gain"], BOUND),
     **dict.fromkeys(["columns removed", "rows removed", "vertices removed", "schema removed"], ARRAY),
     **dict.fromkeys(["options.standardize", "options.ties", "options.unweighted", "options.weighted",
                      "options.dangling", "options.confidence", "options.epsilon"],
