@@ -133,7 +133,7 @@ typedef struct kiln_read_options {
     const char *source, *weight;
     /* Edge lists: each link leads both ways, X_ji = X_ij, a vertex's link to itself once. Links that are
      * listed both ways add up, as others that are there several times. ERR_ARGUMENT: the file is of another
-     * format. */
+     * format; with `model` a matrix is taken for what its links have become. */
     int undirected;
 } kiln_read_options;
 

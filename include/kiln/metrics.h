@@ -55,8 +55,8 @@ typedef struct kiln_metrics_options {
  *   the class with the largest eta, the first of them)
  *           "accuracy"       the share of W where the class is right; an unknown one never is
  *           "log_loss"       sum s (-log p) / W, p the probability of the row's class, 0 of an unknown one
- *           "brier"          sum s sum_c (p_c - [c is the row's class])^2 / W, of two classes half of it
- *                            (these two of LOGISTIC and SOFTMAX alone)
+ *           "brier"          sum s sum_c (p_c - [c is the row's class])^2 / W, of two classes half of it;
+ *                            an unknown class is one more, of p 0 (these two of LOGISTIC and SOFTMAX alone)
  *           "unknown"        the weight of the rows of unknown classes, if there are any
  *           "auc"            two classes: the share of the pairs of a row of the second class and another
  *                            row, by the product of their weights, in which the first has the larger eta; a

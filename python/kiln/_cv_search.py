@@ -110,7 +110,8 @@ class Search:
                                                                   re.sub(" at 0x[0-9a-fA-F]+", "",
                                                                          repr(scoring))))
         splits = (self.splits if self.folds is None else [(self.folds,)])
-        folds = b"".join(np.asarray(rows, np.int64).tobytes() for split in splits for rows in split)
+        sides = [rows for split in splits for rows in split]
+        folds = b"".join(np.array([len(rows), *rows], np.int64).tobytes() for rows in sides)
         made = [np.ascontiguousarray(penalties).tobytes(), folds, named.encode()]
         return [len(self.splits), len(penalties), *map(zlib.crc32, made)]
 

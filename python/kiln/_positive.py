@@ -133,7 +133,7 @@ class Positive:
         gap, certificate = self._gap(y, w, seen, first, second, kept, scale, A, noise)
         figures = {"rss": seen.rss, "tss": nothing.rss,
                    "r2": 1 - seen.rss / nothing.rss if nothing.rss > 0 else float("nan")}
-        return w, seen.b, Report(met or left <= least, "tolerance" if met else "rounding", steps,
+        return w, seen.b, Report(bool(met or left <= least), "tolerance" if met else "rounding", steps,
                                  left / whole if whole > 0 else 0.0, tolerance, seen.objective, passes,
                                  time.perf_counter() - begin, figures, {}, "active-set", gap, certificate)
 

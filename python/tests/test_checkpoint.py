@@ -118,6 +118,21 @@ def test_cross_validation_goes_on_after_the_folds_that_are_done(tmp_path, kind, 
     assert getattr(again, "C_", 0) == getattr(whole, "C_", 0)
 
 
+def test_other_folds_of_the_same_rows_are_refused(tmp_path):
+    """The rows of the first split are the same, one after the other; their border is another."""
+    path, (_, X, y) = tmp_path / "run.ckpt", validated("ridge")
+    rows = np.arange(len(X))
+
+    def search(border, at):
+        splits = [(rows[:border], rows[border:]), (rows[10:], rows[:10])]
+        return kiln.RidgeCV([0.1, 1.0], cv=splits, scoring=Interrupting(at), device=CPU).fit(X, y)
+
+    with pytest.raises(KeyboardInterrupt), kiln.checkpoint(path):
+        search(40, 4)
+    with pytest.raises(kiln.KilnError, match="fold|other|checkpoint"), kiln.checkpoint(path, resume=True):
+        search(30, 0)
+
+
 def test_cross_validation_that_is_stopped_in_the_last_training(tmp_path):
     """No fold is trained again, and the training goes on where it was."""
     path = tmp_path / "run.ckpt"

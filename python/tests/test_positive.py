@@ -3,6 +3,7 @@ import kiln
 import numpy as np
 import pytest
 import scipy.sparse
+import sklearn.base
 import sklearn.linear_model as linear
 from scipy.optimize import nnls
 
@@ -94,6 +95,18 @@ def test_what_is_said(tmp_path):
     flat = kiln.LinearRegression(positive=True, device="cpu").fit(wide, Y[:, 0])
     assert flat.coef_[-1] == 0 and flat.rank_ is None
     assert (kiln.Lasso(1e6, positive=True, device="cpu").fit(X, Y[:, 0]).coef_ == 0).all()
+
+
+@pytest.mark.parametrize("model", [kiln.Lasso(0.01, positive=True), kiln.Ridge(positive=True),
+                                   kiln.LinearRegression(positive=True), kiln.ElasticNet(positive=True)])
+def test_fits_that_rounding_ends(model, tmp_path):
+    """The report of such a fit is kept with the model as that of any other."""
+    far = (X + 1e4).astype(np.float32)
+    for rows, options in ((far, {}), (X, {"tol": 1e-30})):
+        fitted = sklearn.base.clone(model).set_params(device="cpu", **options).fit(rows, Y[:, 0])
+        fitted.save(tmp_path / "m.kiln")
+        assert fitted.report_.converged in (True, False) and fitted.coef_.min() >= 0
+        assert kiln.load(tmp_path / "m.kiln").report_.converged == fitted.report_.converged
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])

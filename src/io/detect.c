@@ -167,7 +167,7 @@ kiln_status ki_detect_data(kiln_file_format *format, struct ki_input *input,
                 ki_format(*format)->title, options->source ? "source" : "weight");
         TRY(ki_hint("--format edges or --format ratings"));
     }
-    if (options->undirected && *format != KILN_FILE_EDGES) {
+    if (options->undirected && *format != KILN_FILE_EDGES && !options->model) {
         ki_fail(KILN_ERR_ARGUMENT, "%s is read as %s, and undirected is of links in a list",
                 ki_input_name(input), ki_format(*format)->title);
         TRY(ki_hint("--format edges, or the matrix A + A^T, its diagonal once"));

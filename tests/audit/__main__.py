@@ -140,6 +140,7 @@ def main() -> int:
         here = folder / str(index)
         here.mkdir()
         hang = threading.Timer(PATIENCE, give_up, [index])
+        hang.daemon = True  # an interrupt ends it, too
         hang.start()
         verb, found, commands = attempt(arguments, index, here)
         hang.cancel()

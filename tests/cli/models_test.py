@@ -867,6 +867,11 @@ class PageRank(Models):
         claims = as_json("verify", model, graph, "--quiet")
         self.assertTrue(claims["holds"])
         self.assertEqual([claim["name"] for claim in claims["claims"]], ["residual", "sum", "dangling_mass"])
+        both = self.path("both.npz")
+        kiln("pagerank", graph, "--undirected", "-o", self.path("both.kiln"), *CPU)
+        kiln("convert", graph, both, "--undirected")
+        for links in (graph, both):
+            self.assertTrue(as_json("verify", self.path("both.kiln"), links, "--quiet")["holds"])
         more = self.write("more.txt", self.GRAPH + "ann dan\n")
         self.assertFalse(as_json("verify", model, more, "--quiet", code=4)["holds"])
         kiln("pagerank", graph, "--warm-start", model, *CPU, code=7)  # another number of sets
