@@ -443,6 +443,70 @@ static void refuse(kiln_status wanted, const char *words, kiln_matrix *Y, const 
         fail_msg("%s: %s, '%s'", words, kiln_status_name(status), kiln_last_error()->message);
 }
 
+/* Points that meet by panels, with a constant column far from zero and one of times: the layout of the same
+ * points with columns near zero. */
+static void far_columns(void **state) {
+    (void)state;
+    enum { M = 300, Q = 12, STEPS = 5 };
+    static double far[M * Q], near[M * Q];
+    static float narrow[M * Q];
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        const double level = type == KILN_F64 ? 1.7e12 : 1 << 23;
+        double stress[2];
+        for (int e = 0; e < M * Q; e++) {
+            near[e] = e % Q == 0 ? 0 : floor(8 * random_at((uint64_t)e));
+            far[e] = near[e] + (e % Q < 2 ? level : 0);
+        }
+        for (int turn = 0; turn < 2; turn++) {
+            kiln_device *small, *const plenty = device;
+            const double *values = turn ? far : near;
+            for (int e = 0; e < M * Q; e++) narrow[e] = (float)values[e];
+            assert_int_equal(
+                kiln_device_open(&small, "cpu", &(kiln_device_options){.memory = turn ? 1 << 20 : 0}),
+                KILN_OK);
+            device = small;
+            kiln_matrix *X = matrix(type, M, Q, type == KILN_F32 ? (const void *)narrow : values),
+                        *Y = matrix(type, M, P, NULL);
+            kiln_report report = {0};
+            assert_int_equal(kiln_mds(Y, X, &(kiln_mds_options){.max_iterations = STEPS}, &report), KILN_OK);
+            stress[turn] = report.objective;
+            kiln_report_free(&report);
+            kiln_matrix_free(X);
+            kiln_matrix_free(Y);
+            kiln_device_close(small);
+            device = plenty;
+        }
+        if (!(fabs(stress[1] - stress[0]) <= (type == KILN_F64 ? 1e-6 : 1e-3) * stress[0]))
+            fail_msg("%g, not %g", stress[1], stress[0]);
+    }
+}
+
+/* The diagonal is not read: neither is a number there part of the start, nor does NaN hide what is not
+ * symmetric. */
+static void any_diagonal(void **state) {
+    (void)state;
+    double D[N * N], stress[3];
+    const double diagonals[] = {0, 5, (double)NAN};
+    kiln_matrix *Y = matrix(KILN_F64, N, P, NULL);
+    const kiln_mds_options options = {.dissimilarities = 1, .max_iterations = 3};
+    distances(D, N, 3, 0.5, 3);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < N; i++) D[i * (N + 1)] = diagonals[turn];
+        kiln_matrix *X = matrix(KILN_F64, N, N, D);
+        kiln_report report = {0};
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        stress[turn] = report.objective;
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        assert_true(stress[turn] == stress[0]);
+    }
+    D[7] *= 3;
+    kiln_matrix *skew = matrix(KILN_F64, N, N, D);
+    refuse(KILN_ERR_DATA, "not symmetric", Y, skew, options);
+    kiln_matrix_free(skew);
+    kiln_matrix_free(Y);
+}
+
 static void refuses(void **state) {
     (void)state;
     double D[9] = {0, 1, 2, 1, 0, 3, 2, 3, 0};
@@ -530,6 +594,8 @@ int main(void) {
                                        cmocka_unit_test(one_place),
                                        cmocka_unit_test(points_that_meet_part),
                                        cmocka_unit_test(any_size),
+                                       cmocka_unit_test(far_columns),
+                                       cmocka_unit_test(any_diagonal),
                                        cmocka_unit_test(one_point),
                                        cmocka_unit_test(ordinal_sees_small_distances),
                                        cmocka_unit_test(ordinal_ties_stay),

@@ -64,8 +64,6 @@ static kiln_status drop_missing(double *delta, double *weights, int64_t n, bool 
         }
         TRY(ki_mds_check_entry("kiln_mds", "weight", weights[e], e, n, false));
     }
-    for (int64_t e = 0; e < n * n; e++)
-        if (isnan(delta[e])) delta[e] = 0;
 done:
     return status;
 }
@@ -95,19 +93,23 @@ static void take_sums(struct ki_mds *s, const double sums[3]) {
     s->pairs = sums[0], s->delta_sum = sums[1], s->delta_squares = sums[2];
 }
 
-/* The least and largest dissimilarity, and the largest weight, of the pairs that count. */
+/* The least and largest dissimilarity, and the largest weight, of the pairs that count; whether the diagonal
+ * has anything but zeros. */
 struct extents {
     double least, largest, heaviest;
+    bool diagonal;
 };
 
 static void extend(struct extents *to, const struct lines *of) {
-    for (int64_t i = 0; i < of->count; i++)
+    for (int64_t i = 0; i < of->count; i++) {
+        to->diagonal |= of->delta[i * of->n + of->first + i] != 0;
         for (int64_t j = of->first + i + 1; j < of->n; j++) {
             const double w = weight_of(of, i * of->n + j), d = of->delta[i * of->n + j];
             if (!(w > 0)) continue;
             to->least = fmin(to->least, d), to->largest = fmax(to->largest, d),
             to->heaviest = fmax(to->heaviest, w);
         }
+    }
 }
 
 /* By what dissimilarities and weights are shifted and divided. Returns the exponent of dissimilarities. */
@@ -145,12 +147,12 @@ static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D) {
         for (int64_t e = 0; e < n * n; e++) weights[e] = 1;
     TRY(drop_missing(delta, weights, n, &missing));
     const struct lines all = {.count = n, .n = n, .delta = delta, .weights = weights};
-    struct extents of = {INFINITY, 0, 0};
+    struct extents of = {INFINITY, 0, 0, false};
     extend(&of, &all);
     if (of.heaviest == 0 && n > 1)
         TRY(ki_fail(KILN_ERR_DATA, "kiln_mds: no pair of points has a dissimilarity and a weight"));
     const int exponent = choose_units(s, &of);
-    const bool changed = missing || exponent || s->shift > 0 || s->options.weights;
+    const bool changed = missing || exponent || s->shift > 0 || s->options.weights || of.diagonal;
     double sums[3] = {0};
     prepare(&all, s, s->shift, exponent);
     s->shift = ldexp(s->shift, -exponent);
@@ -249,7 +251,7 @@ kiln_status ki_mds_file(kiln_matrix **made, struct ki_arena *arena, const kiln_m
 /* Missing pairs need all others at once: these come into memory. */
 static kiln_status take_file(struct ki_mds *s, const kiln_matrix *D) {
     kiln_status status;
-    struct extents extents = {INFINITY, 0, 0};
+    struct extents extents = {INFINITY, 0, 0, false};
     bool missing = false;
     double norm, sums[3];
     struct filed of = {.s = s, .run = look_at, .extents = &extents, .missing = &missing};
@@ -263,7 +265,7 @@ static kiln_status take_file(struct ki_mds *s, const kiln_matrix *D) {
     of.exponent = choose_units(s, &extents);
     of.shift = s->shift;
     each.sums = 3;
-    each.made = of.exponent || s->shift > 0;
+    each.made = of.exponent || s->shift > 0 || extents.diagonal;
     TRY(ki_arena_take(&s->run.arena, &s->own_D, ki_each_run(&s->own_D, sums, &each, D)));
     s->shift = ldexp(s->shift, -of.exponent);
     take_sums(s, sums);
@@ -321,7 +323,13 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Constant columns, which may be far from zero, become 0. */
+/* Returns what is taken off a column that is further from zero than it is wide: the least of its magnitudes,
+ * so that the differences are exact. */
+static double level_of(const struct columns *of, int64_t c) {
+    const double least = of->least[c], most = of->most[c], near = fabs(least) < fabs(most) ? least : most;
+    return (least >= 0 || most <= 0) && fabs(near) >= most - least ? near : 0;
+}
+
 static kiln_status shrink_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
                                int64_t entry, kiln_matrix **made, double *sums) {
     const struct columns *of = each->kept;
@@ -333,29 +341,35 @@ static kiln_status shrink_rows(const struct ki_each *each, const kiln_matrix *ro
     (void)row, (void)entry, (void)sums;
     TRY(arena.status);
     TRY(ki_vector_get(x, rows));
-    for (int64_t e = 0; e < count; e++)
-        x[e] = of->least[e % q] == of->most[e % q] ? 0 : ldexp(x[e], -of->exponent);
+    for (int64_t e = 0; e < count; e++) x[e] = ldexp(x[e] - level_of(of, e % q), -of->exponent);
     TRY(ki_vector_set(own, x));
     *made = ki_arena_give(&arena, own);
 done:
     return ki_arena_free(&arena, status);
 }
 
-/* *X = the points divided by a power of two so that the widest column is about 1 wide. */
+/* *X = the points with columns near zero, where one is so far that what centred vectors leave of it is
+ * rounding: classical scaling multiplies by X. Where squares leave the type, it is divided by a power of two,
+ * too, so that the widest column is about 1 wide. */
 static kiln_status shrink(const kiln_matrix **X, struct ki_mds *s) {
     kiln_status status;
     const int64_t q = kiln_matrix_cols(*X);
+    const double far = 1 / sqrt(ki_epsilon(s->type));
     struct ki_arena arena = {0};
     struct columns of = {ki_arena_room(&arena, q, sizeof(double)), ki_arena_room(&arena, q, sizeof(double)),
                          0};
     struct ki_each each = {.run = widen_columns, .kept = &of};
     kiln_matrix *own = NULL;
-    double widest = 0;
+    double widest = 0, level = 0;
     TRY(arena.status);
     for (int64_t c = 0; c < q; c++) of.least[c] = INFINITY, of.most[c] = -INFINITY;
     TRY(ki_each_run(NULL, NULL, &each, *X));
-    for (int64_t c = 0; c < q; c++) widest = fmax(widest, of.most[c] / 2 - of.least[c] / 2);
+    for (int64_t c = 0; c < q; c++) {
+        widest = fmax(widest, of.most[c] / 2 - of.least[c] / 2);
+        level = fmax(level, fabs(level_of(&of, c)));
+    }
     s->exponent = of.exponent = exponent_of(widest, s->type);
+    if (of.exponent == 0 && !(level > far * widest)) goto done;
     each.run = shrink_rows;
     each.made = 1;
     TRY(ki_arena_take(&s->run.arena, &own, ki_each_run(&own, NULL, &each, *X)));
@@ -369,15 +383,16 @@ done:
 static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
     kiln_status status;
     kiln_device_info info = {0};
+    const bool whole = s->options.weights || s->options.metric != KILN_MDS_RATIO;
     int64_t elements;
     double extent;
     TRY(ki_check_finite("kiln_mds", "X", X, false));
     TRY(kiln_device_get_info(s->device, &info));
     TRY(ki_mds_extent(&extent, X));
-    if (!ki_mds_fits(extent, s->type)) TRY(shrink(&X, s));
-    const bool whole = s->options.weights || s->options.metric != KILN_MDS_RATIO;
-    if (!ki_mul(s->n, s->n, &elements) ||
-        (!whole && elements > info.memory / 4 / (s->type == KILN_F32 ? 4 : 8))) {
+    const bool by_panels = !ki_mul(s->n, s->n, &elements) ||
+                           (!whole && elements > info.memory / 4 / (s->type == KILN_F32 ? 4 : 8));
+    if (by_panels || !ki_mds_fits(extent, s->type)) TRY(shrink(&X, s));
+    if (by_panels) {
         s->X = X;
         return KILN_OK;
     }
