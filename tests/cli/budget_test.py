@@ -23,7 +23,7 @@ CLUSTERS, MEMBERS = 3, 4000  # K-Means: rows
 LONG, OWN, FILLED = 200, 60, 50  # columns of dense X; of a cluster in sparse X, and entries of a row
 VERTICES, LINKS = 1500, 200  # PageRank: links of a vertex
 POINTS, LONG_POINTS = 800, 1000  # MDS: points, and their columns
-USERS, ITEMS, RATINGS = 2400, 1600, 200  # ALS: ratings of a user
+USERS, ITEMS, RATINGS = 2400, 1600, 250  # ALS: ratings of a user
 TENTH = 0.1
 
 
