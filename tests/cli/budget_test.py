@@ -9,6 +9,7 @@ are tried. Prints a line for each case, and ends with 1 where one fails.
 import array
 import itertools
 import json
+import math
 import os
 import random
 import struct
@@ -402,17 +403,17 @@ class Runs:
         command = ["mds", data, *case[1:], "--max-iterations", "3", "--coordinates", out, "--type",
                    "f32" if code == "f" else "f64"]
         want = self.run(*command, "--device", "cpu")
-        right = read(out).split("\n")
+        right = coordinates(out)
         way = self.budget(device, data, mapped)
         got = self.run(*command, *way)
         found = read(out)
         digits = 1e-9 if code == "d" else 1e-3
         assert abs(got["stress"] - want["stress"]) <= digits * want["stress"], f"stress {got['stress']}"
-        numbers = [[float(x) for x in line.split(",")] for line in right[1:] if line]
-        most = max(abs(x) for line in numbers for x in line)
-        for line, row in zip(found.split("\n")[1:], numbers):
-            for text, x in zip(line.split(","), row, strict=True):
-                assert abs(abs(float(text)) - abs(x)) <= digits * most, f"{text}, not {x}"
+        most = max(abs(x) for axis in right for x in axis)
+        for axis, wanted in zip(coordinates(out), right, strict=True):
+            sign = math.copysign(1, sum(x * y for x, y in zip(axis, wanted, strict=True)))
+            apart = max(abs(sign * x - y) for x, y in zip(axis, wanted))
+            assert apart <= digits * most, f"a dimension differs by {apart}"
         assert got["memory"]["panels"] > 10, "X was not streamed"
         assert got["memory"]["peak"] <= int(way[3]), f"{got['memory']['peak']} bytes of {way[3]}"
         self.run(*command, *way)
@@ -452,6 +453,12 @@ def compare_tensors(found, right, digits):
 def read(name, how="r"):
     with open(name, how, encoding=None if "b" in how else "utf-8") as file:
         return file.read()
+
+
+def coordinates(name):
+    """A layout's dimensions, from a table with a title."""
+    lines = read(name).split("\n")[1:-1]
+    return list(zip(*([float(x) for x in line.split(",")] for line in lines), strict=True))
 
 
 def cases(runs):

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from budget_test import npy, write
 from checkpoint_test import tensors
 from cli_test import FLIGHTS, as_json, kiln
 
@@ -162,6 +163,14 @@ class Groups(unittest.TestCase):
         """Each member reads its own rows, within a budget of its own."""
         command = self.mapped()
         self.same(*command, "--map", "--solver", "cg", "--memory", "4M")
+
+    def test_points_stay_in_the_file(self):
+        """Their pairs are more than the budget has room for."""
+        points = self.path("points.npy")
+        write(points, npy([(i * i * 7919) % 1009 / 1009 for i in range(300 * 4)], "d", 300, 4))
+        command = ("mds", points, "--map", "--memory", "500K", "--max-iterations", "20")
+        one, group = (as_json(*command, "--device", device) for device in ("cpu", "cpu*3"))
+        self.assertAlmostEqual(group["stress"] / one["stress"], 1, 9)
 
     def test_unlike(self):
         """A processor and OpenCL's device: rows from memory and from a file, one after the other's end, and

@@ -307,7 +307,9 @@ kiln_status kiln_guttman_step(const kiln_guttman *step) {
     TRY(check("kiln_guttman_step", &pairs.on));
     pairs.cut = pairs.on.D ? pairs.on.D : pairs.on.X;
     pairs.place.rows = pairs.on.Y->rows;
-    if (!ki_is_split(pairs.cut) || pairs.cut->nnz == 0) return run(&pairs);
+    /* Points by panels are never there as a whole, which members would copy: the first has all pairs. */
+    if (!ki_is_split(pairs.cut) || pairs.cut->nnz == 0 || (!pairs.on.D && in_panels(pairs.on.X)))
+        return run(&pairs);
     return ki_share(&(struct ki_shared){.rules = &table, .whole = &pairs, .cut = KI_BY_PAIRS, .run = run});
 done:
     return status;
