@@ -2,8 +2,10 @@
 and nothing goes through the driver but the model."""
 from __future__ import annotations
 
+import collections
 import contextlib
 import queue
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from .._extras import needed
 from .._library import ArgumentError, DeviceError
 from . import join
 
+_ON_THE_WAY = 4  # messages that a worker may have sent before another has taken them
 _PATIENCE = 2.0  # seconds without bytes of another worker, after which it is asked whether it is there
 
 
@@ -86,9 +89,18 @@ class _Worker:
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
         self._boxes: list[queue.Queue[bytes]] = [queue.Queue() for _ in range(size)]
+        self._sent, self._taken = [0] * size, [0] * size
+        self._early: dict[tuple[int, int], bytes] = {}
+        self._turn = threading.Lock()
+        self._on_the_way: collections.deque[Any] = collections.deque()
 
-    def take(self, source: int, data: bytes) -> None:
-        self._boxes[source].put(data)
+    def take(self, source: int, number: int, data: bytes) -> None:
+        """Messages of one source come in any order, as two threads may take them at once."""
+        with self._turn:
+            self._early[source, number] = data
+            while (source, self._taken[source]) in self._early:
+                self._boxes[source].put(self._early.pop((source, self._taken[source])))
+                self._taken[source] += 1
 
     def there(self) -> None:
         """Answers while the process is there."""
@@ -103,7 +115,10 @@ class _Worker:
     def send(self, to: int, data: memoryview) -> None:
         import ray
 
-        ray.get(self._actors[to].take.remote(self.rank, bytes(data)))
+        self._on_the_way.append(self._actors[to].take.remote(self.rank, self._sent[to], bytes(data)))
+        self._sent[to] += 1
+        if len(self._on_the_way) > _ON_THE_WAY:
+            ray.get(self._on_the_way.popleft())
 
     def receive(self, source: int, data: memoryview) -> None:
         import ray
