@@ -4,7 +4,7 @@
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   budgets 200*   planted 40*   sanitize 162 (memcheck; the others take longer*)
 #   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   codes 120*   narrow 50*   newton 60   models 200*   mds 40*    svd 200*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
-#   stream 60   end-to-end 150
+#   stream 60   end-to-end 150    audit 460 (four seeds from SEED on, beside each other)    recommend 120* (the package implicit beside it)    streaming 100*
 #   papers 450* (STEPS chooses among its steps, as bench/papers names them)
 #   plans 250*  auto 500*          cores 150*         scale 120*    rows 150* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's, TURNS among what gpu_rings.py does. EXTENT is
@@ -134,6 +134,15 @@ follow() {
     return $code
 }
 
+# audits: four seeds beside each other, problems of 40 shapes through the Python package.
+audits() {
+    seq 0 3 | xargs -P 4 -I PART sh -c 'python3 '"$here"'/../tests/audit --entrances package --devices '"${DEVICES:-cuda:0}"' --shapes 40 \
+        --seed $(('"${SEED:-$(date +%y%m%d)}"' + PART)) --seconds 420 --json '"$out"'/audit-PART.json >'"$out"'/logs/audit-PART.log 2>&1'
+    result=$?
+    tail -n 15 "$out"/logs/audit-?.log
+    return $result
+}
+
 for wanted in "$@"; do
     jobs=$cores
     case $wanted in
@@ -170,6 +179,8 @@ for wanted in "$@"; do
         TAIL=${TAIL:-170} step budgets timeout 580 python3 "$here/../tests/cli/budget_test.py" "$build/kiln" \
             ${DEVICES:-cuda:0 opencl:0.0/short cuda:0*2/short} ;;
     cli) TAIL=20 step cli timeout 300 python3 "$here/peers/gpu_cli.py" --kiln "$build/kiln" ;;
+    audit) TAIL=80 step audit audits ;;
+    streaming) step streaming timeout 580 "$build/tests/streaming_budgets" cuda:0 ;;
     batch) TAIL=20 peer batch h200-batch.json gpu_batch.py ;;
     linreg) peer linreg h200-linreg.json gpu_linreg.py ;;
     iteration) peer iteration h200-iteration.json gpu_iteration.py ;;
@@ -182,6 +193,7 @@ for wanted in "$@"; do
     kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
     svd) TAIL=40 peer svd h200-svd.json gpu_svd.py ;;
+    recommend) TAIL=20 peer recommend h200-recommend.json recommend.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
     scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" --kiln "$build/kiln" ;; # on several GPUs
     rows) peer rows h200x2-rows.json gpu_rows.py --build "$build" ;; # whole runs on two GPUs, by two processes
