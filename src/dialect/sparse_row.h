@@ -38,12 +38,16 @@ ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int6
 #define SCATTER(base, mask, at, v) _mm512_mask_i32scatter_pd(base, mask, at, v, 8)
 #define ENTRIES(mask, value) _mm512_maskz_loadu_pd(mask, value)
 #define NUMBERS(mask, value) _mm512_maskz_mov_pd(mask, _mm512_set1_pd(*(value)))
+#define ADD_PRODUCT(sum, a, b) _mm512_fmadd_pd(a, b, sum)
+#define EACH(number) _mm512_set1_pd(number)
 #else
 #define EIGHT __m256
 #define GATHER(mask, base, at) _mm256_mmask_i32gather_ps(_mm256_setzero_ps(), mask, at, base, 4)
 #define SCATTER(base, mask, at, v) _mm256_mask_i32scatter_ps(base, mask, at, v, 4)
 #define ENTRIES(mask, value) _mm256_maskz_loadu_ps(mask, value)
 #define NUMBERS(mask, value) _mm256_maskz_mov_ps(mask, _mm256_set1_ps(*(value)))
+#define ADD_PRODUCT(sum, a, b) _mm256_fmadd_ps(a, b, sum)
+#define EACH(number) _mm256_set1_ps(number)
 #endif
 /* Says where the elements of y and w lie: 32 bits hold stride times a column (pass/cpu/csr.h sees to it). */
 #define PLACES(mask, col) _mm256_slli_epi32(_mm256_maskz_loadu_epi32(mask, col), stride / 2)
@@ -64,17 +68,20 @@ ALWAYS_INLINE real FN(eight_sum)(EIGHT v) {
     return two[0] + two[1];
 }
 
-/* Part of the sum for the entries of a vector. */
-ALWAYS_INLINE EIGHT FN(eight_products)(__mmask8 mask, const real *value, const int32_t *col, const real *y,
-                                       int stride, bool ahead, bool same) {
+/* The sum, with the products of a vector's entries. Products are added in one rounding by name: of a product
+ * with one number a compiler would else make a constant, and the same entries would get other bits. */
+ALWAYS_INLINE EIGHT FN(eight_products)(EIGHT sum, __mmask8 mask, const real *value, const int32_t *col,
+                                       const real *y, int stride, bool ahead, bool same) {
     FN(fetch_entries)(value, col, 8, y, stride, ahead, same);
-    return (same ? NUMBERS(mask, value) : ENTRIES(mask, value)) * GATHER(mask, y, PLACES(mask, col));
+    return ADD_PRODUCT(sum, same ? NUMBERS(mask, value) : ENTRIES(mask, value),
+                       GATHER(mask, y, PLACES(mask, col)));
 }
 
 ALWAYS_INLINE void FN(eight_updates)(__mmask8 mask, real *w, real p, const real *value, const int32_t *col,
                                      int stride, bool same) {
     const __m256i at = PLACES(mask, col);
-    const EIGHT sum = GATHER(mask, w, at) + p * (same ? NUMBERS(mask, value) : ENTRIES(mask, value));
+    const EIGHT sum =
+        ADD_PRODUCT(GATHER(mask, w, at), EACH(p), same ? NUMBERS(mask, value) : ENTRIES(mask, value));
     SCATTER(w, mask, at, sum);
 }
 
@@ -84,9 +91,9 @@ ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t
     const int64_t last = LAST_VECTOR(count);
     EIGHT sum = {0};
     for (int64_t e = 0; e < last; e += 8)
-        sum += FN(eight_products)(0xff, value + (same ? 0 : e), col + e, y, stride, ahead, same);
+        sum = FN(eight_products)(sum, 0xff, value + (same ? 0 : e), col + e, y, stride, ahead, same);
     value += same ? 0 : last;
-    sum += FN(eight_products)(LAST_LANES(count), value, col + last, y, stride, ahead, same);
+    sum = FN(eight_products)(sum, LAST_LANES(count), value, col + last, y, stride, ahead, same);
     return FN(eight_sum)(sum);
 }
 
@@ -104,6 +111,8 @@ ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const 
 #undef SCATTER
 #undef ENTRIES
 #undef NUMBERS
+#undef ADD_PRODUCT
+#undef EACH
 #undef PLACES
 #undef LAST_LANES
 #undef LAST_VECTOR
