@@ -23,9 +23,7 @@ struct FN(way) {
 /* X's values, or the number, which has a place here. */
 ALWAYS_INLINE const real *FN(entries)(bool same, const kiln_matrix *X, real *number) {
     *number = (real)X->same;
-    const real *value = same ? number : VALUES(X);
-    __asm__("" : "+r"(value)); /* of a constant's products compilers would make one, rounded once more */
-    return value;
+    return same ? number : VALUES(X);
 }
 
 /* A row's, which begin at an entry. */
