@@ -193,6 +193,7 @@ KILN_API const char *kiln_report_warning(const kiln_report *report, int64_t i, c
  * eigenvalue, found by power iteration, a = A^T (A a) / norm: one mmchain an iteration, and one product more
  * for the hubs. If that is slow because the second eigenvalue is near, LOBPCG goes on, also with one pass an
  * iteration, and the power iteration checks its result. report->residual is the change in the last iteration,
+ * which is no end while it still grows, as from a start that hardly has the fixed point in it;
  * report->objective that eigenvalue (||A^T (A a)||, a normalised). In f32, sums over the links of a vertex
  * may lose more than the tolerance: where there are enough vertices for that, the last iterations, mostly one
  * to three, are computed in f64 on a copy of A, 8 bytes a link more and its structure; without room for it,

@@ -221,13 +221,22 @@ done:
     return status;
 }
 
+/* Returns whether changes may still be growing: a vertex with a small share of the start, but with the
+ * largest eigenvalue, gets its share step by step. */
+static bool grows(const struct ki_run *run) {
+    const kiln_trace_row *last = run->report.trace + run->report.trace_count - 1;
+    if (last->residual <= run->tolerance / 100) return false;
+    return run->report.trace_count < 2 || last->residual > last[-1].residual;
+}
+
 static kiln_status hits_iterate(struct ki_hits *s) {
     struct ki_run *run = &s->run;
     const kiln_report *report = &run->report;
     kiln_status status = KILN_OK;
     double seconds = 0;
     while (ki_run_goes_on(run)) {
-        if (s->faster || slow(s)) TRY(accelerate(s));
+        const bool faster = s->faster || slow(s);
+        if (faster) TRY(accelerate(s));
         const int64_t ahead = look_ahead(s, seconds);
         if (report->iterations > 0) s->before = report->residual;
         s->queued = ki_min(ahead, run->most - report->iterations);
@@ -235,6 +244,7 @@ static kiln_status hits_iterate(struct ki_hits *s) {
         for (int64_t slot = 0; slot < s->queued; slot++) TRY(step(s, slot));
         TRY(account(s, s->queued));
         seconds = ki_clock() - began;
+        run->unsettled = !faster && grows(run); /* the faster method finds such a vertex by its residual */
         ki_run_judge(run);
         if (!s->cut) TRY(ki_run_keep(run));
     }

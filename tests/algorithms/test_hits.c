@@ -259,6 +259,40 @@ static void unconnected_parts(void **state) {
     free(graph.a);
 }
 
+/* 99,999 vertices with a link to themselves, which the start has right, and one whose link's square is 1.21:
+ * its share grows from 1e-5 by a fifth in each iteration, and is all of the authorities at the end. */
+static void a_slow_start_ends_no_run(void **state) {
+    enum { VERTICES = 100000 };
+    int64_t *const start = malloc((VERTICES + 1) * sizeof *start);
+    int32_t *const col = malloc(VERTICES * sizeof *col);
+    double *const value = malloc(VERTICES * sizeof *value);
+    (void)state;
+    for (int i = 0; i <= VERTICES; i++) start[i] = i;
+    for (int i = 0; i < VERTICES; i++) col[i] = i, value[i] = i == VERTICES - 1 ? 1.1 : 1;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        const kiln_hits_options options = {.tolerance = 1e-5};
+        kiln_matrix *wide = NULL, *A = NULL, *hubs, *authorities;
+        kiln_report report = {0};
+        assert_int_equal(kiln_matrix_csr(&wide, device, KILN_F64, VERTICES, VERTICES, start, col, value),
+                         KILN_OK);
+        assert_int_equal(kiln_matrix_copy(&A, device, type, wide), KILN_OK);
+        vectors_new(&hubs, &authorities, A);
+        assert_int_equal(kiln_hits(hubs, authorities, A, &options, &report), KILN_OK);
+        assert_true(report.converged);
+        get(value, authorities);
+        if (!(value[VERTICES - 1] > 0.999)) fail_msg("%g of the authorities", value[VERTICES - 1]);
+        for (int i = 0; i < VERTICES; i++) value[i] = i == VERTICES - 1 ? 1.1 : 1;
+        kiln_report_free(&report);
+        kiln_matrix_free(wide);
+        kiln_matrix_free(A);
+        kiln_matrix_free(hubs);
+        kiln_matrix_free(authorities);
+    }
+    free(start);
+    free(col);
+    free(value);
+}
+
 /* Two groups of vertices that are all but equal, and hardly linked: singular values 0.9994 of each other,
  * where the power iteration gives up. */
 static void near_eigenvalues_take_few_passes(void **state) {
@@ -414,6 +448,7 @@ int main(void) {
         cmocka_unit_test(stops_when_asked),
         cmocka_unit_test(queues_ahead),
         cmocka_unit_test(unconnected_parts),
+        cmocka_unit_test(a_slow_start_ends_no_run),
         cmocka_unit_test(near_eigenvalues_take_few_passes),
         cmocka_unit_test(rounding_does_no_harm),
         cmocka_unit_test(long_sums_are_right),
