@@ -53,13 +53,14 @@ typedef struct kiln_mds_options {
  *   dhat^2 = sum w; ordinal: dissimilarities that differ by 1e-12 of themselves, f32 1e-5, are equal;
  *     those of
  *   points are taken from X in long double, so that each device and kiln_verify_mds have the same order.
- * Stops when an iteration lowers the stress by at most tolerance times itself (two or three, if suddenly), or
- * stress_1 is at most tolerance: near a perfect layout it falls by the same share for ever. The stress never
- * rises, and is that of the layout returned. report->objective is the stress, residual its last relative
- * fall, stress_1 if less; figures: "stress"; "stress_1", Kruskal's sqrt(stress / sum w d^2); "setbacks",
- * iterations whose stress rose by more than rounding, 0 or, as one ends its start, 1: such a run has not
- * converged. Any rotation, reflection and shift of a layout is as good; the minimum may be a local one, which
- * restarts help against. Points at the same place part where their disparity is not 0 (kiln_guttman_step).
+ * Stops when an iteration lowers the stress by at most tolerance times itself and falls have come to their
+ * end (docs/results.md), or stress_1 is at most tolerance: near a perfect layout it falls by the same share
+ * for ever. The stress never rises, and is that of the layout returned. report->objective is the stress,
+ * residual its last relative fall, stress_1 if less; figures: "stress"; "stress_1", Kruskal's sqrt(stress /
+ * sum w d^2); "setbacks", iterations whose stress rose by more than rounding, 0 or, as one ends its start, 1:
+ * such a run has not converged. Any rotation, reflection and shift of a layout is as good; the minimum may be
+ * a local one, which restarts help against. Points at the same place part where their disparity is not 0
+ * (kiln_guttman_step).
  * Cost: one pass over the pairs an iteration (kiln_guttman_step); with weights up to 30 products with their
  * matrix more. Torgerson's start multiplies up to 40 times by p + 4 columns, and squares a copy of the
  * dissimilarities. The distances of points are kept as a matrix where a quarter of the device's memory holds

@@ -622,6 +622,35 @@ static void few_steps_end_no_run(void **state) {
     }
 }
 
+/* R = diag(1.1, 1) in full, and one factor that begins next to the second singular vector, a saddle: the
+ * share of the first one grows by 1.1^2 in a sweep. The least objective is
+ * 1 / 2 + l2 1.1 - l2^2 / 2, as of all factors of one sigma alone. */
+static void a_saddle_ends_no_run(void **state) {
+    static const int64_t start[] = {0, 2, 4};
+    static const int32_t col[] = {0, 1, 0, 1};
+    static const double value[] = {1.1, 0, 0, 1}, b[] = {1e-3, 1}, l2 = 0.01;
+    (void)state;
+    for (kiln_factor_solver solver = KILN_FACTOR_CHOLESKY; solver <= KILN_FACTOR_CCD; solver++) {
+        const kiln_als_options options = {
+            .l2 = l2, .solver = solver, .warm_start = 1, .max_iterations = 2000};
+        kiln_matrix *R = NULL, *A = NULL, *B = NULL;
+        kiln_report report = {0};
+        assert_int_equal(kiln_matrix_csr(&R, device, KILN_F64, 2, 2, start, col, value), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 1, b), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, 2, 1, b), KILN_OK);
+        assert_int_equal(kiln_als(A, B, R, &options, &report), KILN_OK);
+        assert_true(report.converged);
+        const double least = 0.5 + l2 * 1.1 - l2 * l2 / 2;
+        if (!(report.objective <= least * (1 + 50 * report.tolerance)))
+            fail_msg("solver %d: %g after %lld sweeps, but %g is possible", solver, report.objective,
+                     (long long)report.iterations, least);
+        kiln_report_free(&report);
+        kiln_matrix_free(R);
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+    }
+}
+
 /* One entry of 1e11 among thousands of 1..5, which hardly move the mean: CG's products would leave f32, so
  * that Cholesky takes its place and CG that was asked for is refused. The entry is fitted all the same: sigma
  * alone explains it, and with the penalty l2 the least objective is l2 sigma - l2^2 / 2, but for the others'
@@ -809,6 +838,7 @@ int main(void) {
         cmocka_unit_test(badly_scaled),
         cmocka_unit_test(sure_of_few),
         cmocka_unit_test(few_steps_end_no_run),
+        cmocka_unit_test(a_saddle_ends_no_run),
         cmocka_unit_test(one_large_entry),
         cmocka_unit_test(any_unit),
         cmocka_unit_test(units_that_leave_the_type),

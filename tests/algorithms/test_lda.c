@@ -423,9 +423,38 @@ static void converged_runs_gain_no_more(void **state) {
     }
 }
 
+/* Topics that are alike but for 1e-4: the bound hardly rises until they part, by 10 % or more, which
+ * ends no run. Plain loops go on where the run has ended, for ten times as many rounds. */
+static void topics_alike_end_no_run(void **state) {
+    static double gamma[M * K], lambda[N * K];
+    (void)state;
+    for (int run = 0; run < 10; run++) {
+        struct counts counts;
+        struct fit fit;
+        uint64_t seed = (uint64_t)run;
+        const kiln_lda_options options = {
+            .alpha = 0.5, .eta = 0.5, .steps = 2, .warm_start = 1, .max_iterations = 2000};
+        fill(&counts, 3 + (uint64_t)run);
+        for (int e = 0; e < M * K; e++) gamma[e] = 5;
+        for (int e = 0; e < N * K; e++) lambda[e] = 1 + 1e-4 * uniform(&seed);
+        fit_run(&fit, &counts, KILN_F64, options, gamma, lambda);
+        assert_true(fit.report.converged);
+        for (int64_t round = 0; round < 10 * fit.report.iterations; round++) {
+            step_topics(fit.lambda, fit.gamma, &counts, options.eta);
+            for (int step = 0; step < 2; step++) step_documents(fit.gamma, fit.lambda, &counts, fit.alpha);
+        }
+        const double bound = bound_of(&counts, fit.gamma, fit.lambda, fit.alpha, options.eta),
+                     left = (bound - fit.report.objective) / fabs(bound);
+        if (!(left <= 0.01))
+            fail_msg("run %d: %lld iterations leave %g", run, (long long)fit.report.iterations, left);
+        fit_free(&fit);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(converged_runs_gain_no_more),
+        cmocka_unit_test(topics_alike_end_no_run),
         cmocka_unit_test(rounds_are_those_of_the_papers),
         cmocka_unit_test(bound_never_falls),
         cmocka_unit_test(alpha_is_learned),

@@ -392,6 +392,28 @@ static void verification_knows_rounding(void **state) {
 }
 
 /* New points, which are old ones, go where these lie. */
+/* The corners of a square on a line, but for 1e-6: what is left is a stress of 0, which the second dimension
+ * reaches from next to nothing. */
+static void a_line_ends_no_run(void **state) {
+    static const double line[] = {-0.7, 1e-6, -0.2, -1e-6, 0.7, -1e-6, 0.2, 2e-6};
+    (void)state;
+    const double d = sqrt(2), D[] = {0, 1, d, 1, 1, 0, 1, d, d, 1, 0, 1, 1, d, 1, 0};
+    for (int metric = KILN_MDS_RATIO; metric <= KILN_MDS_ORDINAL; metric++) {
+        const kiln_mds_options options = {
+            .metric = (kiln_mds_metric)metric, .init = KILN_MDS_GIVEN, .dissimilarities = 1};
+        kiln_matrix *X = matrix(KILN_F64, 4, 4, D), *Y = matrix(KILN_F64, 4, 2, line);
+        kiln_report report = {0};
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        assert_true(report.converged);
+        if (!(kiln_report_figure(&report, "stress_1") < 1e-5))
+            fail_msg("metric %d: stress-1 is %g after %lld iterations", metric,
+                     kiln_report_figure(&report, "stress_1"), (long long)report.iterations);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
 static void places_new_points(void **state) {
     (void)state;
     kiln_matrix *X = matrix(KILN_F64, N, P, NULL), *Y = matrix(KILN_F64, N, P, NULL), *placed = NULL;
@@ -600,6 +622,7 @@ int main(void) {
                                        cmocka_unit_test(ordinal_sees_small_distances),
                                        cmocka_unit_test(ordinal_ties_stay),
                                        cmocka_unit_test(verification_knows_rounding),
+                                       cmocka_unit_test(a_line_ends_no_run),
                                        cmocka_unit_test(places_new_points),
                                        cmocka_unit_test(cancels),
                                        cmocka_unit_test(refuses),

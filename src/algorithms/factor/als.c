@@ -275,11 +275,13 @@ static bool gains(const struct als *s, double before) {
 
 /* Few steps gain little where the problem is badly scaled, too, however much there is to gain: a run ends
  * where an exact sweep gains little. Where it gains more the run goes on with twice the steps, and with exact
- * sweeps where these would be as many as the unknowns, so that it takes few of them for nothing. */
-static kiln_status als_confirm(struct als *s, double before) {
+ * sweeps where these would be as many as the unknowns, so that it takes few of them for nothing. *before is
+ * then the objective before the exact sweep, whose gain is compared with the gains before. */
+static kiln_status als_confirm(struct als *s, double *before) {
     kiln_status status;
+    *before = s->objective;
     TRY(als_sweep(s, INFINITY));
-    if (!gains(s, before)) goto done;
+    if (!gains(s, *before)) goto done;
     s->steps *= 2;
     if (s->steps >= (double)kiln_matrix_cols(s->A)) s->steps = INFINITY;
 done:
@@ -306,11 +308,11 @@ static kiln_status als_iterate(struct als *s) {
         TRY(als_measure(s));
     }
     while (ki_run_goes_on(run)) {
-        const double before = s->objective;
+        double before = s->objective;
         TRY(als_sweep(s, s->steps));
         run->report.passes += OF_SWEEP;
         if (!isinf(s->steps) && !gains(s, before)) {
-            TRY(als_confirm(s, before));
+            TRY(als_confirm(s, &before));
             run->report.passes += OF_SWEEP;
         }
         TRY(ki_run_step(run,

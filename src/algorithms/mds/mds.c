@@ -168,7 +168,7 @@ static void mds_judge(struct ki_mds *s) {
         *stop = fine ? KILN_STOP_TOLERANCE : KILN_STOP_STALLED;
     else if (!isfinite(s->stress))
         *stop = KILN_STOP_DIVERGED;
-    else if (s->stress <= nothing(s))
+    else if (s->stress <= nothing(s) || stress_1(s) <= run->tolerance)
         *stop = KILN_STOP_TOLERANCE;
     run->report.residual = s->residual;
     ki_run_judge(run);

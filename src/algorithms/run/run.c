@@ -215,20 +215,27 @@ kiln_stop ki_run_limit(const struct ki_run *run) {
     return run->cancelled ? KILN_STOP_CANCELLED : at_limit(run) ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
 }
 
-/* Returns whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at
- * once, as what leads there dies out, and rise again, as what leads away grows: where the last one or the one
- * before has come down to less than a quarter, another has to be small, too, and one that has grown counts
- * only where it is next to nothing. */
+/* Returns whether gains of which the last is within the tolerance have come to their end. Those that fall by
+ * the factor q leave g q / (1 - q), which may be LEFT tolerances. Next to a saddle they fall at once, as what
+ * leads there dies out, and rise again, as what leads away grows: where one of the last two has come down to
+ * less than a quarter, three in a row have to be small, and what they tend to by Aitken's extrapolation,
+ * g - fall^2 / (former - fall), may be half of the last one. One that has grown counts only where it is
+ * rounding. */
 static bool settled(const struct ki_run *run) {
+    enum { LEFT = 50, DIGITS = 1000 };
     const kiln_report *report = &run->report;
     if (run->unsettled) return false;
-    if (!run->gains || report->trace_count < 2) return true;
+    if (!run->gains) return true;
     const kiln_trace_row *last = report->trace + report->trace_count - 1;
-    if (last[-1].residual <= run->tolerance)
-        return last->residual <= fmax(last[-1].residual, run->tolerance / 100);
-    const bool slowly = last->residual >= last[-1].residual / 4;
-    const bool first = report->trace_count < 3 || last[-2].iteration == 0; /* the start has no gain */
-    return slowly && (first || last[-1].residual >= last[-2].residual / 4);
+    const double gain = last->residual, goal = run->tolerance;
+    if (report->iterations < 2) return gain == 0;
+    const double before = last[-1].residual, fall = before - gain;
+    if (gain <= fmin(goal / 100, DIGITS * ki_epsilon(kiln_matrix_type(run->X)))) return before <= goal;
+    if (report->iterations < 3) return false;
+    const double third = last[-2].residual, former = third - before;
+    if ((gain < before / 4 || before < third / 4) && fmax(before, third) > goal) return false;
+    if (gain <= goal / 100) return fall >= 0;
+    return fall > 0 && gain * gain <= LEFT * goal * fall && 2 * fall * fall >= gain * (former - fall);
 }
 
 void ki_run_judge(struct ki_run *run) {
