@@ -1,7 +1,9 @@
 /* Multi-dimensional scaling: layouts that are known, stress that never rises, what is missing, weighted,
  * tied, at one place, and what cannot be laid out. The reference is kiln_verify_mds's long double, and
  * points whose distances are the dissimilarities. */
+#define _GNU_SOURCE
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -392,6 +394,87 @@ static void verification_knows_rounding(void **state) {
 }
 
 /* New points, which are old ones, go where these lie. */
+/* Interval scaling has its line begin at the least dissimilarity of a pair that counts: distances plus 5 are
+ * laid out as they are, though pairs that are missing, or count for nothing, are less. */
+static void lines_begin_at_pairs_that_count(void **state) {
+    static double D[N * N], W[N * N];
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        distances(D, N, P, 0, 31);
+        for (int e = 0; e < N * N; e++) D[e] += 5, W[e] = 1;
+        D[1] = D[N] = turn ? 0.1 : (double)NAN;
+        W[1] = W[N] = 0;
+        kiln_matrix *X = matrix(KILN_F64, N, N, D), *Y = matrix(KILN_F64, N, P, NULL),
+                    *w = turn ? matrix(KILN_F64, N, N, W) : NULL;
+        const kiln_mds_options options = {
+            .metric = KILN_MDS_INTERVAL, .dissimilarities = 1, .weights = w, .max_iterations = 5000};
+        kiln_report report = {0};
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        const double stress_1 = kiln_report_figure(&report, "stress_1");
+        if (!(stress_1 < 1e-4)) fail_msg("turn %d: stress-1 is %g", turn, stress_1);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+        kiln_matrix_free(w);
+    }
+}
+
+/* A file of .npy with D at `path`, a template of mkstemp, read where it lies. */
+static kiln_data *filed(char *path, const double *D) {
+    char header[128];
+    const int fd = mkstemp(path);
+    kiln_data *data = NULL;
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
+    const int length = snprintf(header + 10, sizeof header - 10,
+                                "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", N, N);
+    header[10 + length] = ' ';
+    header[127] = '\n';
+    assert_true(fd >= 0 && write(fd, header, sizeof header) == sizeof header);
+    assert_int_equal(write(fd, D, N * N * sizeof *D), N * N * sizeof *D);
+    close(fd);
+    assert_int_equal(
+        kiln_data_read(&data, device, path, &(kiln_read_options){.map = 1, .allow_nonfinite = 1}), KILN_OK);
+    return data;
+}
+
+/* Dissimilarities that stay in their file have the layouts of those in memory, though some be missing, the
+ * diagonal have numbers, and units be large. */
+static void dissimilarities_in_their_file(void **state) {
+    enum { PLAIN, DIAGONAL, MISSING, LARGE, KINDS };
+    static double D[N * N], in_memory[N * P], in_file[N * P];
+    (void)state;
+    for (int metric = KILN_MDS_RATIO; metric <= KILN_MDS_ORDINAL; metric++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            const kiln_mds_options options = {
+                .metric = (kiln_mds_metric)metric, .dissimilarities = 1, .max_iterations = 10};
+            distances(D, N, 3, 0.5, 37);
+            for (int e = 0; e < N * N && kind == LARGE; e++) D[e] *= 1e100;
+            for (int i = 0; i < N && kind == DIAGONAL; i++) D[i * (N + 1)] = 3;
+            if (kind == MISSING) D[1] = D[N] = (double)NAN;
+            char path[] = "/tmp/kiln-mds-XXXXXX";
+            kiln_data *data = filed(path, D);
+            kiln_matrix *X = matrix(KILN_F64, N, N, D), *Y = matrix(KILN_F64, N, P, NULL);
+            kiln_report report = {0}, mapped = {0};
+            assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+            assert_int_equal(kiln_matrix_get(in_memory, Y), KILN_OK);
+            if (kiln_mds(Y, kiln_data_X(data), &options, &mapped) != KILN_OK)
+                fail_msg("metric %d, kind %d: %s", metric, kind, kiln_last_error()->message);
+            assert_int_equal(kiln_matrix_get(in_file, Y), KILN_OK);
+            if (!(fabs(mapped.objective - report.objective) <= 1e-9 * report.objective))
+                fail_msg("metric %d, kind %d: %.12g, not %.12g", metric, kind, mapped.objective,
+                         report.objective);
+            for (int e = 0; e < N * P; e++)
+                assert_true(fabs(in_file[e] - in_memory[e]) <= 1e-6 * (kind == LARGE ? 1e100 : 1));
+            kiln_report_free(&report);
+            kiln_report_free(&mapped);
+            kiln_data_free(data);
+            unlink(path);
+            kiln_matrix_free(X);
+            kiln_matrix_free(Y);
+        }
+}
+
 /* The corners of a square on a line, but for 1e-6: what is left is a stress of 0, which the second dimension
  * reaches from next to nothing. */
 static void a_line_ends_no_run(void **state) {
@@ -623,6 +706,8 @@ int main(void) {
                                        cmocka_unit_test(ordinal_ties_stay),
                                        cmocka_unit_test(verification_knows_rounding),
                                        cmocka_unit_test(a_line_ends_no_run),
+                                       cmocka_unit_test(lines_begin_at_pairs_that_count),
+                                       cmocka_unit_test(dissimilarities_in_their_file),
                                        cmocka_unit_test(places_new_points),
                                        cmocka_unit_test(cancels),
                                        cmocka_unit_test(refuses),

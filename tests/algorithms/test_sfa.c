@@ -285,7 +285,7 @@ static void converged_runs_end_with_an_exact_sweep(void **state) {
         fit_run(&fit, &r, KILN_F64, &options);
         assert_true(fit.report.converged);
         for (int k = 0; k < K; k++) {
-            double product[N] = {0}, size[N] = {0}, along = 0, squares = 0;
+            double product[N] = {0}, size[N] = {0}, along = 0, squares = 0, length = 0;
             for (int u = 0; u < M; u++)
                 for (int i = 0; i < N; i++) {
                     if (!r.there[u][i]) continue;
@@ -299,6 +299,8 @@ static void converged_runs_end_with_an_exact_sweep(void **state) {
             assert_true(along > 0);
             for (int i = 0; i < N; i++)
                 assert_true(fabs(product[i] - along / squares * fit.b[i * R + k]) <= 1e-9 * size[i]);
+            for (int u = 0; u < M; u++) length += pow(fit.a[u * R + k], 2);
+            assert_true(fabs(length / squares - 1) < 0.005); /* scales within 1e-3 of 1 are left */
         }
         fit_free(&fit);
     }

@@ -395,6 +395,42 @@ static void spreads(void **state) {
     kiln_metrics_free(metrics);
 }
 
+/* Rows of weight 0 are as good as none, whatever they hold: predictions that are none, targets that the
+ * family has not, and squares beyond any double. */
+static void rows_of_no_weight(void **state) {
+    enum { M = 700 };
+    static double y[2][M], eta[2][M], weights[2][M];
+    static const double bad[] = {NAN, INFINITY, -INFINITY, 1e200};
+    static const kiln_loss losses[] = {{.kind = KILN_LOSS_SQUARED},
+                                       {.kind = KILN_LOSS_GLM, .family = KILN_POISSON},
+                                       {.kind = KILN_LOSS_LOGISTIC}};
+    const struct setting s = here();
+    uint64_t seed = 3;
+    int count = 0;
+    (void)state;
+    for (int i = 0; i < M; i++) {
+        y[0][i] = floor(3 * uniform(&seed));
+        eta[0][i] = uniform(&seed) - 0.5;
+        weights[0][i] = i % 3 ? 1 + uniform(&seed) : 0;
+        if (weights[0][i] > 0) {
+            y[1][count] = y[0][i], eta[1][count] = eta[0][i], weights[1][count++] = weights[0][i];
+        } else
+            eta[0][i] = bad[i % 4], y[0][i] = i % 2 ? 1e200 : -1e200;
+    }
+    for (int l = 0; l < 3; l++) {
+        kiln_metrics *with = measure(&losses[l], &s, eta[0], M, 1, y[0], 1, weights[0], NULL),
+                     *without = measure(&losses[l], &s, eta[1], count, 1, y[1], 1, weights[1], NULL);
+        const char *name;
+        for (int i = 0; (name = kiln_metrics_name(without, i)); i++) {
+            const double a = kiln_metrics_value(with, name), b = kiln_metrics_value(without, name);
+            if (!(a == b || fabs(a - b) <= 1e-12 * fabs(b) || (isnan(a) && isnan(b))))
+                fail_msg("loss %d: %s is %.17g, and %.17g without such rows", l, name, a, b);
+        }
+        kiln_metrics_free(with);
+        kiln_metrics_free(without);
+    }
+}
+
 /* Far out -log p is the margin, though p is 1 or 0 in double; a least probability bounds it. */
 static void saturated(void **state) {
     (void)state;
@@ -604,6 +640,7 @@ int main(void) {
                                        cmocka_unit_test(on_others),
                                        cmocka_unit_test(close_scores),
                                        cmocka_unit_test(spreads),
+                                       cmocka_unit_test(rows_of_no_weight),
                                        cmocka_unit_test(saturated),
                                        cmocka_unit_test(certain),
                                        cmocka_unit_test(curve),

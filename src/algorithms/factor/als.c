@@ -20,7 +20,7 @@ struct als {
     const kiln_matrix *R;
     kiln_matrix *transposed;
     kiln_matrix *A, *B, *gram;  /* own copies; gram NULL if explicit */
-    const kiln_matrix *gram_of; /* which of them it is of; NULL: of neither as they are now */
+    const kiln_matrix *gram_of; /* which of them it is of: als_measure ends a sweep with B's */
     struct ki_ccd ccd;          /* of the solver CCD */
     struct ki_counts counts;    /* of the entries: what `counted` multiplies penalties by */
     struct ki_balance balance;
@@ -257,12 +257,10 @@ done:
 static kiln_status als_sweep(struct als *s, double steps) {
     kiln_status status = KILN_OK;
     const bool follow = s->ccd.E && isinf(steps);
-    bool changed;
     if (follow) TRY(ki_ccd_update(&s->ccd, 1, s->A, s->B));
     TRY(s->ccd.E && !follow ? ki_ccd_sweep(&s->ccd, (int64_t)steps, s->A, s->B) : solve_sides(s, steps));
     s->fresh = false;
-    TRY(ki_balance_run(&changed, &s->balance, s->A, s->B, kiln_matrix_cols(s->A) - (s->options.biases != 0)));
-    if (changed) s->gram_of = NULL;
+    TRY(ki_balance_run(&s->balance, s->A, s->B, kiln_matrix_cols(s->A) - (s->options.biases != 0)));
     if (follow) TRY(ki_ccd_update(&s->ccd, -1, s->A, s->B));
     TRY(als_measure(s));
 done:

@@ -37,19 +37,18 @@ done:
     return status;
 }
 
-kiln_status ki_balance_run(bool *changed, struct ki_balance *balance, kiln_matrix *A, kiln_matrix *B,
-                           int64_t factors) {
+kiln_status ki_balance_run(struct ki_balance *balance, kiln_matrix *A, kiln_matrix *B, int64_t factors) {
     kiln_status status;
-    *changed = false;
+    bool changed = false;
     TRY(ki_balance_measure(balance, A, B));
     for (int64_t k = 0; k < kiln_matrix_cols(A); k++) {
         const double scale = sqrt(sqrt(balance->b[k] / balance->a[k]));
         const bool sound = k < factors && balance->a[k] > 0 && scale > 0 && isfinite(scale);
         balance->a[k] = sound ? scale : 1;
         balance->b[k] = 1 / balance->a[k];
-        *changed |= fabs(balance->a[k] - 1) > ENOUGH;
+        changed |= fabs(balance->a[k] - 1) > ENOUGH;
     }
-    if (!*changed) goto done;
+    if (!changed) goto done;
     TRY(kiln_combine(A, balance->a, A, NULL, NULL));
     TRY(kiln_combine(B, balance->b, B, NULL, NULL));
 done:

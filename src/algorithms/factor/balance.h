@@ -14,8 +14,7 @@ kiln_status ki_balance_begin(struct ki_balance *balance, struct ki_arena *arena,
                              const struct ki_counts *counts, const kiln_matrix *A, const kiln_matrix *B);
 kiln_status ki_balance_measure(struct ki_balance *balance, const kiln_matrix *A, const kiln_matrix *B);
 /* The first `factors` columns of A times s_k and of B times 1 / s_k, by which the sum of both penalties is
- * least; *changed: whether any was more than a little off. */
-kiln_status ki_balance_run(bool *changed, struct ki_balance *balance, kiln_matrix *A, kiln_matrix *B,
-                           int64_t factors);
+ * least, if any is more than a little off. */
+kiln_status ki_balance_run(struct ki_balance *balance, kiln_matrix *A, kiln_matrix *B, int64_t factors);
 
 #endif

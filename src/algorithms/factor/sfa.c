@@ -247,7 +247,6 @@ static kiln_status exact_sweep(struct sfa *s) {
     kiln_factor_rows rows = {
         .size = sizeof rows, .R = s->S, .B = b->F, .l2 = s->options.l2, .solver = KILN_FACTOR_CHOLESKY};
     kiln_status status = KILN_OK;
-    bool changed;
     double sum;
     if (s->factors > MOST) return KILN_OK;
     if (!s->transposed)
@@ -257,7 +256,7 @@ static kiln_status exact_sweep(struct sfa *s) {
     rows.R = s->transposed;
     rows.B = a->F;
     TRY(kiln_factor_solve(b->F, &rows));
-    TRY(ki_balance_run(&changed, &s->balance, a->F, b->F, s->factors));
+    TRY(ki_balance_run(&s->balance, a->F, b->F, s->factors));
     TRY(gradients(&s->objective, s));
 done:
     return status;
