@@ -31,7 +31,8 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
     `resume`: the file to go on from; True: `path`, where that exists. Data and options must be those of
     before, but for tol and max_iter. Estimators with CV keep the folds that are done. With deterministic
     devices the run ends at the same bits as one that was never stopped. The object that `as` names has
-    `info`: how often the file was written, its bytes and more.
+    `info`: how often the file was written, its bytes and more. A warning says that no run took the
+    checkpoint: what is found in one piece, as positive=True is, keeps none.
 
     ModelError: the file is no checkpoint, or one of another run, and what differs. FileError: it cannot be
     read or written."""
@@ -46,6 +47,7 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         self.info: Kept | None = None
         self.stays = False  # the file keeps what it has, whatever runs there are
         self.runs = 1  # that may still be given the checkpoint, one after the other
+        self._taken = False
         self._along: Any = None  # numbers that the library writes into: kept so that their memory stays
         self._pointer: Any = None
         self._outer: Any = None
@@ -72,6 +74,9 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         if self.info.failed:
             warn(f"kiln.checkpoint: {self.path} could not be written {self.info.failed} times: "
                  f"{self.info.problem}")
+        elif not any(error) and not self._taken:
+            warn(f"kiln.checkpoint: nothing in the block took {self.path or self.resume}: what is found in "
+                 "one piece, as positive=True is, keeps no checkpoint, and begins anew")
         lib.kiln_checkpoint_close(self._pointer)
         self._pointer = None
 
@@ -79,6 +84,7 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         """These numbers go along with each state of the next `runs` runs, which count as one, and take what
         the file to go on from has: an error unless that is as many, of which the first `head` are these."""
         self._refuse(self.runs == 0 or self._along is not None)
+        self._taken = True
         own, found = numbers[:head].copy(), ffi.new("int *")
         status = lib.kiln_checkpoint_along(self._pointer, ffi.from_buffer("double[]", numbers), len(numbers),
                                            found)
@@ -96,7 +102,7 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
     def skip(self) -> None:
         """A run is over, or needs not be done."""
         self._refuse(self.runs == 0)
-        self.runs -= 1
+        self.runs, self._taken = self.runs - 1, True
 
     @staticmethod
     def _refuse(used: bool) -> None:

@@ -244,3 +244,22 @@ def test_refusals(tmp_path):
         model().fit(ratings())
         model().fit(ratings())
     assert os.path.exists(path)
+
+
+@pytest.mark.parametrize("fit", [kiln.LassoCV(positive=True, cv=3, device=CPU),
+                                 kiln.Lasso(0.1, positive=True, device=CPU),
+                                 kiln.LinearSVC(penalty="l1", device=CPU)], ids=str)
+def test_what_keeps_no_checkpoint_says_so(tmp_path, fit):
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    y = (X[:, 0] > 0).astype(float)
+    for options in ({"path": tmp_path / "run.ckpt"}, {"path": tmp_path / "run.ckpt", "resume": True}):
+        with pytest.warns(UserWarning, match="nothing in the block took .*run.ckpt") as told:
+            with kiln.checkpoint(**options):
+                fit.fit(X, y)
+        assert told[-1].filename == __file__
+    with pytest.raises(ZeroDivisionError), warnings.catch_warnings(), kiln.checkpoint(tmp_path / "run.ckpt"):
+        warnings.simplefilter("error")
+        1 / 0
+    with warnings.catch_warnings(), kiln.checkpoint(tmp_path / "run.ckpt"):
+        warnings.simplefilter("error")
+        kiln.Lasso(0.1, device=CPU).fit(X, y)
