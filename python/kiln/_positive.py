@@ -283,15 +283,16 @@ def fit_positive(model: Any, X: Any, y: Any, sample_weight: Any, l1: float, l2: 
                                None if start is None else start[j])
                  for j in range(targets.shape[1])]
     model.device_, model._kept, model._told = operand.device.name, None, {}
-    if len(found) == 1:
+    reports = [report for _, _, report in found]
+    if (strengths == strengths[:1]).all():  # a model's file tells of one penalty
         made = algorithm_options(model._algorithm, {
             "l2": float(strengths[0]), "no_intercept": not model.fit_intercept,
             "standardize": problem.standardized, "max_iterations": _ROUNDS * (10 * operand.shape[1] + 10),
             **({**_fields(model._distribution()), "l1": l1} if model._algorithm == "glm" else {})})
-        model._told = told(model._algorithm, made, {"weights": sample_weight is not None}, found[0][2],
+        model._told = told(model._algorithm, made, {"weights": sample_weight is not None}, as_one(reports),
                            operand.device.name, operand.dtype == np.float32, positive=True)
     W, b = np.column_stack([w for w, _, _ in found]), np.array([[b for _, b, _ in found]])
-    return W.astype(operand.dtype), b.astype(operand.dtype), [report for _, _, report in found]
+    return W.astype(operand.dtype), b.astype(operand.dtype), reports
 
 
 def scores_of_folds(model: Any, X: Matrix, y: Any, sample_weight: Any, penalties: Any, splits: Any,

@@ -231,6 +231,24 @@ def test_coefficients_from_zero_on(tool, tmp_path, dtype):
         assert "gradient" in judged(model, True)
 
 
+@pytest.mark.parametrize("model", [kiln.Ridge(2, positive=True, standardize=True),
+                                   kiln.LinearRegression(positive=True, fit_intercept=False)], ids=str)
+def test_positive_coefficients_of_several_targets(tool, tmp_path, model):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(60, 5)), rng.normal(size=(60, 3))
+    files = [str(tmp_path / name) for name in ("m.kiln", "X.npy", "y.npy")]
+    np.save(files[1], X)
+    np.save(files[2], y)
+    found = model.set_params(device="cpu").fit(X, y).coef_.copy()
+    for target, shift, code in ((0, 0.0, 0), (0, 0.1, 4), (2, 0.1, 4)):
+        model.coef_ = found.copy()
+        model.coef_[target] += shift
+        model.save(files[0])
+        done = subprocess.run([tool, "verify", files[0], files[1], "--target-file", files[2]], text=True,
+                              capture_output=True, check=False)
+        assert done.returncode == code, (target, shift, done.stdout, done.stderr)
+
+
 def test_steps_by_few_pairs_are_newtons(tool, tmp_path):
     """Many rows of few columns: pairs of steps stand for the Hessian, and the report says so."""
     rng = np.random.default_rng(0)
