@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from ._arrays import Matrix, as_csr, device, matrix
 from ._library import ArgumentError, ffi, lib, struct
+from ._ratings import Ratings
 from ._recommend import _at_least_one, _Recommender
 
 
@@ -18,7 +19,8 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
     share of what K places have room for, and "coverage", the share of all items that somebody was
     recommended.
 
-    model: one of Kiln's, or anything with implicit's recommend(userids, user_items, N=). precision is hits
+    model: one of Kiln's, or anything with implicit's recommend(userids, user_items, N=). kiln.Ratings must
+    have the model's names, as those of train_test_split do. precision is hits
     over sum of min(K, a user's test items). show_progress and num_threads are taken and change nothing.
 
     Examples
@@ -31,7 +33,7 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
     ['auc', 'coverage', 'map', 'ndcg', 'precision', 'recall']
     """
     _at_least_one(K, "K")
-    train, test = as_csr(train_user_items), as_csr(test_user_items)
+    train, test = (_as_fitted(model, part) for part in (train_user_items, test_user_items))
     if train.shape != test.shape:
         raise ValueError(f"train_user_items is {train.shape}, test_user_items {test.shape}: they must be of "
                          "one shape")
@@ -50,10 +52,22 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
                                                           "coverage")}
 
 
+def _as_fitted(model: Any, part: Any) -> Any:
+    """Ratings, or a matrix, whose rows and columns are those of the model."""
+    if not isinstance(part, Ratings):
+        return as_csr(part)
+    # users and items that have come since the fit are behind the others
+    if any(getattr(model, known, None) is not None and getattr(model, known)[:len(names)].tolist() != names
+           for known, names in (("user_names_", part.user_names), ("item_names_", part.item_names))):
+        raise ValueError("these ratings have other names than the model, or in another order: share "
+                         "ratings out by kiln.train_test_split")
+    return as_csr(part.X)
+
+
 def train_test_split(ratings: Any, train_percentage: float = 0.8,
                      random_state: Any = None) -> tuple[Any, Any]:
-    """Entries of a sparse matrix shared out: (train, test), of its shape; each goes to train with this
-    probability. An entry's fate depends on its place and random_state alone.
+    """Entries of a sparse matrix, or of kiln.Ratings, shared out: (train, test), of its shape and names; each
+    goes to train with this probability. An entry's fate depends on its place and random_state alone.
 
     Examples
     --------
@@ -64,6 +78,9 @@ def train_test_split(ratings: Any, train_percentage: float = 0.8,
     """
     if not 0 < train_percentage < 1:
         raise ArgumentError(f"train_percentage must be between 0 and 1, got {train_percentage!r}")
+    if isinstance(ratings, Ratings):
+        train, test = train_test_split(ratings.X, train_percentage, random_state)
+        return ratings._replace(X=train), ratings._replace(X=test)
     where, seed = device("cpu"), int(check_random_state(random_state).randint(2**31 - 1))
     parts, operand = [ffi.new("kiln_matrix **") for _ in range(2)], matrix(as_csr(ratings), where)
     where.call(lib.kiln_split_entries, *parts, operand.pointer, 1 - train_percentage, seed)

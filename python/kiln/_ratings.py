@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ._arrays import device
 from ._columns import as_table
-from ._library import ArgumentError, DataError, c_name, ffi, lib, struct, text
+from ._library import ArgumentError, DataError, lib, text
 from ._links import arrow
-from ._read import column_texts, data_warnings, host_copy, shapes
+from ._read import links_of_file, shapes
 from ._roles import columns_by_role
 from ._words import warn
 
@@ -39,6 +38,18 @@ class Ratings(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Ratings({shapes(self, *self._fields)})"
+
+    def _of(self, users: Any, items: Any) -> Any:
+        """A row for each of these users, a column for each of these items; other items do not count."""
+        rows, columns = ({name: place for place, name in enumerate(names)}
+                         for names in (self.user_names, items))
+        missing = [name for name in users if name not in rows]
+        if missing:
+            raise ValueError(f"there is no user {missing[0]!r} among the {len(rows)} of the ratings")
+        X = self.X[[rows[name] for name in users]].tocoo()
+        places = np.array([columns.get(name, -1) for name in self.item_names], np.int64)[X.col]
+        kept = places >= 0
+        return csr_matrix((X.data[kept], (X.row[kept], places[kept])), (len(users), len(items)))
 
 
 def read_ratings(path: Any, /, *, source: str | int | None = None, target: str | int | None = None,
@@ -69,13 +80,8 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
     frame = path if hasattr(path, "iloc") and hasattr(path, "columns") else as_table(path)
     if frame is not None:
         return _of_frame(frame, said, dtype)
-    where, made, texts = device("cpu"), ffi.new("kiln_data **"), column_texts(said)
-    options = struct("kiln_read_options", type=lib.KILN_F32 if str(dtype) == "float32" else lib.KILN_F64,
-                     format=lib.KILN_FILE_RATINGS, **texts)
-    where.call(lib.kiln_data_read, made, where.pointer, c_name(path), options)
-    data = where.turn.own(lib.kiln_data_free, made[0])
-    data_warnings(data)
-    X = host_copy(lib.kiln_data_X(data), where, data)
+    X, data = links_of_file(path, said, format=lib.KILN_FILE_RATINGS,
+                            type=lib.KILN_F32 if str(dtype) == "float32" else lib.KILN_F64)
     return Ratings(X, [text(lib.kiln_data_row_name(data, i)) for i in range(X.shape[0])],
                    [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])])
 

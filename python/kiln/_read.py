@@ -166,10 +166,17 @@ def _column(said: str | int | None, name: str) -> str | None:
     return str(said + (said >= 0)) if isinstance(said, (int, np.integer)) else said
 
 
-def column_texts(said: dict[str, str | int | None]) -> dict[str, Any]:
-    """Columns as fields of kiln_read_options."""
+def links_of_file(path: Any, said: dict[str, Any], *, type: int = lib.KILN_F64,
+                  **options: int) -> tuple[Any, Any]:
+    """The matrix of a file of links or ratings, whose columns are said, on the host, and the kiln_data."""
     texts = {name: _column(one, name) for name, one in said.items()}
-    return {name: ffi.new("char[]", c_name(one, name)) for name, one in texts.items() if one is not None}
+    columns = {name: ffi.new("char[]", c_name(one, name)) for name, one in texts.items() if one is not None}
+    where, made = open_device("cpu"), ffi.new("kiln_data **")
+    where.call(lib.kiln_data_read, made, where.pointer, c_name(path),
+               struct("kiln_read_options", type=type, **options, **columns))
+    data = where.turn.own(lib.kiln_data_free, made[0])
+    data_warnings(data)
+    return host_copy(lib.kiln_data_X(data), where, data), data
 
 
 def _read(source: Any, where: Device, options: Any, format: str | None, columns: list[str] | None,

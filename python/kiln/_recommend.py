@@ -137,7 +137,7 @@ class _Recommender(_Factors):
     def transform(self, X: Any) -> Any:
         """The factors of new rows (n_rows, n_components), those of the columns as they are (fold-in)."""
         check_is_fitted(self)
-        A = self._fold_in(self._sparse(self._validate(X, reset=False)))
+        A = self._fold_in(self._sparse(self._validate(self._by_name(X), reset=False)))
         if not self._has_biases:
             return A.result()
         factors = Matrix.empty(A.device, (A.shape[0], A.shape[1] - 1), A.dtype)
@@ -148,6 +148,7 @@ class _Recommender(_Factors):
 
     def recalculate_user(self, userid: Any, user_items: Any) -> Any:
         """The factors of users as these ratings make them, a row of user_items for each; nothing is kept."""
+        user_items = self._by_name(user_items, userid)
         return self._folded(userid, user_items)[0 if _is_one(userid) else slice(None)]
 
     def _folded(self, ids: Any, rows: Any) -> Any:
@@ -159,7 +160,7 @@ class _Recommender(_Factors):
         those of the items as they are. New ones are added: numbers beyond the last, with zeros in between, or
         new names."""
         check_is_fitted(self)
-        X = self._sparse(self._validate(user_items, reset=False))
+        X = self._sparse(self._validate(self._by_name(user_items, userids), reset=False))
         A = _as_many(self._fold_in(X).numpy(), userids)
         self._put("row", "user", userids, A)
         return self
@@ -213,7 +214,7 @@ class _Recommender(_Factors):
         column that recommend puts first, -1 where none is left."""
         check_is_fitted(self)
         if columns is None:
-            X = self._sparse(self._validate(rows, reset=False))
+            X = self._sparse(self._validate(self._by_name(rows), reset=False))
             return self._best(self._fold_in(X).numpy(), X, 1)[0][:, 0]
         rows, columns = self._numbers(rows, "user", "rows"), self._numbers(columns, "item", "columns")
         try:
@@ -240,6 +241,17 @@ class _Recommender(_Factors):
                              + ("" if names is None else f", or names, which are texts such as {names[0]!r}"))
         self._mind_names(given, what)
         return given.astype(np.int64)
+
+    def _by_name(self, X: Any, ids: Any = None) -> Any:
+        """X; of Ratings a matrix with a row for each of these users, None: for each of its own."""
+        if not isinstance(X, Ratings):
+            return X
+        if self.user_names_ is None or self.item_names_ is None:
+            raise ValueError("the ratings have names, but this model has none: fit it to them, or give rows "
+                             "of their X")
+        given = np.atleast_1d(np.asarray(X.user_names if ids is None else ids))
+        named = given if _are_names(given) else self.user_names_[self._numbers(given, "user", "rows")]
+        return X._of(named.tolist(), self.item_names_.tolist())
 
     def _mind_names(self, ids: Any, what: str) -> None:
         """Warns, once, of numbers that are names of others than the rows or columns of these numbers."""
@@ -274,12 +286,14 @@ class _Recommender(_Factors):
 
         userid: a user's number or name, or several; or new rows of ratings, as transform takes them; or
         factors, a dense array of n_components columns, whose scores lack the users' biases. user_items: what
-        they have, a row for each; of new rows these themselves. filter_already_liked_items leaves that out.
+        they have, a row for each; of new rows these themselves; or kiln.read_ratings(...), in which they are
+        found by name. filter_already_liked_items leaves that out.
         filter_items: items that are left out for all; items: those to choose among. recalculate_user: factors
         of user_items, not those that fit has left. Calls with names get names.
         """
         check_fitted(self)
         _at_least_one(N)
+        userid, user_items = self._by_name(userid), self._by_name(user_items, userid)
         place = None if recalculate_user else self._place_of(userid, "user")
         if place is not None:
             kept = user_items if filter_already_liked_items else None
@@ -289,7 +303,8 @@ class _Recommender(_Factors):
         if not filter_already_liked_items:
             seen = None
         elif seen is None:
-            raise ValueError("filter_already_liked_items needs user_items, a row for each user; "
+            raise ValueError("filter_already_liked_items needs user_items, as a model does not keep what "
+                             "it was fitted to: a row for each user, or what kiln.read_ratings returned; "
                              "filter_already_liked_items=False recommends what they have, too")
         N = _at_most(N, items, "items")
         columns, scores = self._best(A, seen, N, self._allowed("item", filter_items, items, "items"))
@@ -530,7 +545,8 @@ class ALS(_Recommender):
         if not self.implicit:
             raise ValueError("explain is for implicit=True: of ratings, predict says how a score comes about")
         user, item = self._numbers(userid, "user", "userid"), self._numbers(itemid, "item", "itemid")
-        row = as_csr(user_items)[[int(user)]]
+        row = (self._by_name(user_items, userid) if isinstance(user_items, Ratings)
+               else as_csr(user_items)[[int(user)]])
         B, counts = self.column_factors_.astype(np.float64), row.data.astype(np.float64)
         own, confidences = B[row.indices], self._confidences(counts)
         if user_weights is None:

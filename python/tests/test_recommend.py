@@ -404,6 +404,43 @@ def test_names_of_ratings_are_texts(form, tmp_path):
     assert (found.X != told.X).nnz == 0
 
 
+def test_ratings_are_found_by_name():
+    """Ratings in another order, with items that the model does not know, as the model's own rows."""
+    own = kiln.Ratings(plays(), [f"u{i}" for i in range(70)], [f"i{j}" for j in range(50)])
+    model = kiln.ALS(4, implicit=True, **CPU).fit(own)
+    users, items = np.random.default_rng(1).permutation(70), np.random.default_rng(2).permutation(50)
+    other = kiln.Ratings(sp.hstack([sp.csr_matrix(np.ones((70, 1))), own.X[users][:, items]]).tocsr(),
+                         [f"u{i}" for i in users], ["new", *(f"i{j}" for j in items)])
+    for asked, rows in (("u3", [3]), (["u3", "u60"], [3, 60]), ([7, 8], [7, 8])):
+        wanted = model.recommend(asked, own.X[rows], N=5)
+        for given in (own, other):
+            for found, known in zip(model.recommend(asked, given, N=5), wanted):
+                np.testing.assert_array_equal(found, known)
+        np.testing.assert_array_equal(model.recalculate_user(asked, other),
+                                      model.recalculate_user(asked, own.X[rows]))
+    np.testing.assert_array_equal(model.transform(other), model.transform(own.X[users]))
+    assert model.explain("u3", other, "i7", N=3)[1] == model.explain("u3", own.X, "i7", N=3)[1]
+    model.partial_fit_users(["u3", "v"], other._replace(user_names=["v", *other.user_names[1:]]))
+    np.testing.assert_array_equal(model.user_factors[-1], model.recalculate_user(0, own.X[users[0]]))
+    with pytest.raises(ValueError, match="there is no user 'u3' among the 1 of the ratings"):
+        model.recommend("u3", kiln.Ratings(own.X[:1], ["u0"], own.item_names))
+    with pytest.raises(ValueError, match="this model has none"):
+        kiln.ALS(2, **CPU).fit(own.X).recommend(3, own)
+    with pytest.raises(ValueError, match="or what kiln.read_ratings returned"):
+        model.recommend("u3")
+
+
+def test_ratings_are_shared_out_and_judged():
+    own = kiln.Ratings(plays(), [f"u{i}" for i in range(70)], [f"i{j}" for j in range(50)])
+    train, test = kiln.train_test_split(own, 0.7, random_state=3)
+    alike = kiln.train_test_split(own.X, 0.7, random_state=3)
+    assert (train.X != alike[0]).nnz == (test.X != alike[1]).nnz == 0 and test[1:] == own[1:]
+    model = kiln.ALS(4, **CPU).fit(train)
+    assert kiln.ranking_metrics_at_k(model, train, test) == kiln.ranking_metrics_at_k(model, *alike)
+    with pytest.raises(ValueError, match="other names than the model"):
+        kiln.ranking_metrics_at_k(model, train, test._replace(item_names=own.item_names[::-1]))
+
+
 def test_a_number_is_a_row_and_a_text_a_name(tmp_path):
     ratings = kiln.read_ratings(_ids())
     model = kiln.ALS(2, l2=0.1, **CPU).fit(ratings.X, user_names=[3, 1, 0, 2],
