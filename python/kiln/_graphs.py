@@ -90,9 +90,10 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
 
     G: a graph of networkx or igraph; an adjacency matrix (n, n), where row i links to column j (NumPy, SciPy,
     a kiln.Matrix, or a frame of pandas with the same index and columns); or a frame with a link in each row
-    (pandas, polars, pyarrow, DuckDB, ...) with columns called `source`, `target` and perhaps `weight`, or as
-    source=, target= and weight= say. The scores go by node as G does: a dict of a graph of networkx, or of
-    igraph with the attribute `name`; of a frame of pandas a Series, of polars a frame, of other tables one of
+    (pandas, polars, pyarrow, DuckDB, ...), or the path of a file of links, as `kiln pagerank` reads it, with
+    columns called `source`, `target` and perhaps `weight`, or as source=, target= and weight= say. The scores
+    go by node as G does: a dict of a file of links, a graph of networkx, or of igraph with the attribute
+    `name`; of a frame of pandas a Series, of polars a frame, of other tables one of
     pyarrow, with the columns `node` and `pagerank`; else an array.
 
     Links are followed in proportion to their weights (of a graph's links the attribute `weight`, or the one

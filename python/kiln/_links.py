@@ -1,6 +1,7 @@
 """A graph in any form that is taken becomes its links as a matrix, and the names of its nodes."""
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -8,17 +9,19 @@ import numpy as np
 from ._arrays import Matrix, canonical, is_graph, numbers, widened
 from ._columns import as_table
 from ._extras import needed
-from ._library import ArgumentError, DataError
+from ._library import ArgumentError, DataError, lib, text
 from ._roles import columns_by_role
 
 # The names of columns with the ends of links, and with their weights, begin so: as in the tool.
 _WORDS = ("source|src|from|citing|tail$", "target|dst|dest|to_|tonode|to$|cited|head$", "weight|value|count")
+_STAY = (".npy", ".npz", ".kiln-data")  # files with a matrix that stays where it is
 
 
 class Graph:
     """links: the adjacency matrix; nodes: the names of its rows, None: their places. Results have the graph's
-    form: dicts by node for a graph of networkx, and of igraph with names; Series and frames by node for a
-    frame of pandas; frames with a column `node` for polars, and pyarrow's tables for other tables."""
+    form: dicts by node for a graph of networkx, of igraph with names, and a file of links; Series and frames
+    by node for a frame of pandas; frames with a column `node` for polars, and pyarrow's tables for other
+    tables."""
 
     def __init__(self, G: Any, *, source: str | None = None, target: str | None = None,
                  weight: str | None = "auto", undirected: bool = False, unweighted: bool = False) -> None:
@@ -32,10 +35,14 @@ class Graph:
         if isinstance(G, (list, tuple, dict)):
             raise ArgumentError(f"a {type(G).__name__} may hold links or rows: networkx.DiGraph makes a "
                                 "graph of links, numpy.array a matrix of rows")
-        table = None if is_graph(G) or _is_igraph(G) or isinstance(G, Matrix) else as_table(G)
-        if table is None and (source is not None or target is not None):
+        file = isinstance(G, (str, os.PathLike)) and not os.fspath(G).endswith(_STAY)
+        table = None if file or is_graph(G) or _is_igraph(G) or isinstance(G, Matrix) else as_table(G)
+        if table is None and not file and (source is not None or target is not None):
             raise ArgumentError("source= and target= name columns of a frame with a link in each row")
-        if is_graph(G):
+        if file:
+            self._of_file(G, {"source": source, "target": target, "weight": named})
+            self.unweighted = unweighted or alike
+        elif is_graph(G):
             self._of_networkx(G, named, alike)
         elif _is_igraph(G):
             self._of_igraph(G, named, alike)
@@ -88,6 +95,15 @@ class Graph:
         weights = G.es[weight or "weight"] if known else None
         self._undirected = self._undirected or not G.is_directed()
         self._take(ends[:, 0], ends[:, 1], weights, G.vcount())
+
+    def _of_file(self, path: Any, said: dict[str, str | None]) -> None:
+        """What the tool takes for a graph: a list or table of links, or a file of a matrix."""
+        from ._read import links_of_file
+
+        self.links, data = links_of_file(path, said, tables=lib.KILN_FILE_EDGES)
+        names = [lib.kiln_data_feature_name(data, j) for j in range(self.links.shape[1])]
+        if all(names):
+            self.nodes, self._kind = [text(name) for name in names], "dict"
 
     def _of_adjacency(self, frame: Any) -> None:
         self.nodes, self._kind = frame.index, "pandas"

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.io
 import scipy.sparse as sp
 
 import kiln
@@ -259,6 +260,35 @@ def test_links_of_a_file_lead_both_ways(tool: Any, tmp_path: Any) -> None:
     for odd in (tmp_path / "m.npy", pd.DataFrame({"from": [1], "to": [2]})):
         with pytest.raises(kiln.ArgumentError, match="undirected=?(?:True)? is of (links|files of links)"):
             kiln.read(odd, undirected=True)
+
+
+def test_a_file_of_links(tmp_path: Any) -> None:
+    """The table of links as a frame gives the same scores; a file of a matrix those of the matrix."""
+    options: list[dict[str, Any]] = [{}, {"undirected": True}, {"weight": None}]
+    for name, more in zip(("links.csv", "links.tsv", "links.csv"), options):
+        LINKS.to_csv(tmp_path / name, index=False, sep="," if name.endswith("csv") else "\t")
+        frame = LINKS.groupby(["source", "target"], as_index=False).sum()
+        for path in (tmp_path / name, str(tmp_path / name)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = kiln.pagerank(path, **more, **CPU).scores
+                hubs = kiln.hits(path, **more, **CPU).hubs
+            wanted = kiln.pagerank(frame, **more, **CPU).scores
+            assert set(found) == {str(node) for node in wanted.index}
+            np.testing.assert_allclose([found[str(node)] for node in wanted.index], wanted, rtol=1e-7)
+            np.testing.assert_allclose([hubs[str(node)] for node in wanted.index],
+                                       kiln.hits(frame, **more, **CPU).hubs, rtol=1e-6, atol=1e-9)
+    (tmp_path / "named.csv").write_text("weight,there,here\n1,b,a\n5,c,a\n1,a,b\n1,a,c\n")
+    named = kiln.pagerank(tmp_path / "named.csv", source="here", target="there", weight="weight",
+                          personalize={"b": 1.0}, **CPU).scores
+    matrix = np.array([[0, 1, 5], [1, 0, 0], [1, 0, 0.0]])
+    np.testing.assert_allclose([named[node] for node in "abc"],
+                               kiln.pagerank(matrix, personalize=[0.0, 1, 0], **CPU).scores, rtol=1e-9)
+    scipy.io.mmwrite(tmp_path / "m.mtx", sp.csr_array(matrix))
+    sp.save_npz(tmp_path / "m.npz", sp.csr_matrix(matrix), compressed=False)
+    for name in ("m.mtx", "m.npz"):
+        np.testing.assert_allclose(kiln.pagerank(tmp_path / name, **CPU).scores,
+                                   kiln.pagerank(matrix, **CPU).scores, rtol=1e-9)
 
 
 def test_what_is_no_graph_is_said() -> None:
