@@ -419,23 +419,59 @@ static void lines_begin_at_pairs_that_count(void **state) {
     }
 }
 
-/* A file of .npy with D at `path`, a template of mkstemp, read where it lies. */
-static kiln_data *filed(char *path, const double *D) {
+/* A file of .npy with these numbers at `path`, a template of mkstemp, read where it lies. */
+static kiln_data *filed(char *path, kiln_device *on, int rows, int cols, const double *values) {
+    const size_t bytes = (size_t)rows * (size_t)cols * sizeof *values;
     char header[128];
     const int fd = mkstemp(path);
     kiln_data *data = NULL;
     memset(header, ' ', sizeof header);
     memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
     const int length = snprintf(header + 10, sizeof header - 10,
-                                "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", N, N);
+                                "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols);
     header[10 + length] = ' ';
     header[127] = '\n';
     assert_true(fd >= 0 && write(fd, header, sizeof header) == sizeof header);
-    assert_int_equal(write(fd, D, N * N * sizeof *D), N * N * sizeof *D);
+    assert_true(write(fd, values, bytes) == (ssize_t)bytes);
     close(fd);
-    assert_int_equal(
-        kiln_data_read(&data, device, path, &(kiln_read_options){.map = 1, .allow_nonfinite = 1}), KILN_OK);
+    assert_int_equal(kiln_data_read(&data, on, path, &(kiln_read_options){.map = 1, .allow_nonfinite = 1}),
+                     KILN_OK);
     return data;
+}
+
+/* Points that stay in their file, some panels of them, have the stress and the layout of those in memory. */
+static void points_in_their_file(void **state) {
+    enum { M = 300, Q = 12 };
+    static double x[M * Q], in_memory[M * P], in_file[M * P];
+    char path[] = "/tmp/kiln-mds-XXXXXX";
+    const kiln_mds_options options = {.max_iterations = 10};
+    kiln_device_statistics statistics = {0};
+    kiln_report report = {0}, mapped = {0};
+    kiln_device *small = NULL;
+    (void)state;
+    for (int e = 0; e < M * Q; e++) x[e] = random_at((uint64_t)e);
+    assert_int_equal(kiln_device_open(&small, "cpu", &(kiln_device_options){.memory = 100000}), KILN_OK);
+    kiln_data *data = filed(path, small, M, Q, x);
+    kiln_matrix *X = matrix(KILN_F64, M, Q, x), *Y = matrix(KILN_F64, M, P, NULL), *Z = NULL;
+    assert_int_equal(kiln_matrix_dense(&Z, small, KILN_F64, M, P, NULL), KILN_OK);
+    assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+    if (kiln_mds(Z, kiln_data_X(data), &options, &mapped) != KILN_OK)
+        fail_msg("%s", kiln_last_error()->message);
+    kiln_device_get_statistics(small, &statistics);
+    assert_true(statistics.panels > 20);
+    assert_int_equal(kiln_matrix_get(in_memory, Y), KILN_OK);
+    assert_int_equal(kiln_matrix_get(in_file, Z), KILN_OK);
+    if (!(fabs(mapped.objective - report.objective) <= 1e-9 * report.objective))
+        fail_msg("%.12g, not %.12g", mapped.objective, report.objective);
+    for (int e = 0; e < M * P; e++) assert_true(fabs(in_file[e] - in_memory[e]) <= 1e-6);
+    kiln_report_free(&report);
+    kiln_report_free(&mapped);
+    kiln_data_free(data);
+    unlink(path);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+    kiln_matrix_free(Z);
+    kiln_device_close(small);
 }
 
 /* Dissimilarities that stay in their file have the layouts of those in memory, though some be missing, the
@@ -453,7 +489,7 @@ static void dissimilarities_in_their_file(void **state) {
             for (int i = 0; i < N && kind == DIAGONAL; i++) D[i * (N + 1)] = 3;
             if (kind == MISSING) D[1] = D[N] = (double)NAN;
             char path[] = "/tmp/kiln-mds-XXXXXX";
-            kiln_data *data = filed(path, D);
+            kiln_data *data = filed(path, device, N, N, D);
             kiln_matrix *X = matrix(KILN_F64, N, N, D), *Y = matrix(KILN_F64, N, P, NULL);
             kiln_report report = {0}, mapped = {0};
             assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
@@ -708,6 +744,7 @@ int main(void) {
                                        cmocka_unit_test(a_line_ends_no_run),
                                        cmocka_unit_test(lines_begin_at_pairs_that_count),
                                        cmocka_unit_test(dissimilarities_in_their_file),
+                                       cmocka_unit_test(points_in_their_file),
                                        cmocka_unit_test(places_new_points),
                                        cmocka_unit_test(cancels),
                                        cmocka_unit_test(refuses),
