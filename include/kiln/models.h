@@ -172,6 +172,8 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  *                     or where memory is short or rounding decides: which of these holds, if any
  *   one-sided         glm: all y are at one end of what means can be, and the intercept has no optimum
  *   out-of-reach      glm: the link's means do not come near y
+ *   counts            glm (Poisson, negative binomial) in f32: rounding makes 1 % of a count's deviance, or
+ *                     more, as it does of counts from 1e9 or so on
  *   saturated         logreg, glm (binomial), with a penalty: every row is certain of its class to 1e-6
  *   margins           svm, l2 = 0: every margin is kept, and many coefficients do that
  *   constant          linear models with an intercept, or standardised:

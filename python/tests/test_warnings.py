@@ -93,6 +93,27 @@ def test_groups_of_zeros(family):
     assert list(fitted.report_.warnings) == ["one-sided"]
 
 
+@pytest.mark.parametrize("family", [dict(family="poisson"), dict(family="negative-binomial", parameter=0.5),
+                                    dict(family="negative-binomial", parameter=1e-13)])
+def test_counts_that_float32_does_not_resolve(family):
+    """Against float64: without the warning the deviance is right to 1 %, and of 1e12 it is no deviance."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(500, 2))
+    for size, exposure in ((1e4, 1), (1e8, 1), (1e12, 1), (100, 1e10)):
+        mean = size * np.exp(X @ [0.3, -0.2])
+        alike = family.get("parameter") == 0.5  # means vary by 0.7 of themselves
+        y = mean * rng.gamma(2, 0.5, len(X)) if alike else rng.normal(mean, np.sqrt(mean / exposure))
+        weights = np.full(len(X), exposure)
+        fits = [heard(lambda kind=kind: kiln.GeneralizedLinearRegressor(**family, **CPU).fit(
+            X.astype(kind), y.astype(kind), sample_weight=weights.astype(kind))) for kind in ("f4", "f8")]
+        (single, caught), (double, none) = fits
+        wrong = size * exposure >= 1e12 and not alike
+        assert none == [] and list(single.report_.warnings) == (["counts"] if wrong else []), (size, exposure)
+        assert len(caught) == wrong
+        off = abs(single.report_.figures["deviance"] / double.report_.figures["deviance"] - 1)
+        assert off > 0.1 if wrong else off < 0.01, (size, exposure, off)
+
+
 def endless(gains, ties=()):
     """Whether some direction lowers no gain, raises one and leaves ties, by a linear programme."""
     both = np.vstack([gains, *ties])

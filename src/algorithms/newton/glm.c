@@ -204,6 +204,39 @@ static void check_reach(struct ki_glm *glm, const struct figures *figures) {
             kiln_link_name(ki_link_of(&glm->loss)));
 }
 
+/* A mean in f32 is off by some units of its logarithm. That makes s y off^2 of a count's deviance, and
+ * 1 / (1 + alpha y) of it in a negative binomial model; chance makes about 1, and more where the model leaves
+ * more. */
+static kiln_status check_counts(struct ki_glm *glm, const struct figures *figures) {
+    const double chance = fmax(1, figures->rows.deviance / (double)kiln_matrix_rows(glm->X)),
+                 enough = 0.01 * chance;
+    const kiln_loss *loss = &glm->loss;
+    const kiln_type type = kiln_matrix_type(glm->X);
+    struct ki_arena arena = {0};
+    kiln_matrix *counts;
+    double largest, counted;
+    kiln_status status = KILN_OK;
+    if (type != KILN_F32 || !ki_family_find(loss->family)->shown.fixed_dispersion) goto done;
+    TRY(kiln_norm(&largest, loss->y, KILN_NORM_MAX));
+    counted = largest;
+    if (loss->weights) {
+        counts = ki_arena_rows(&arena, glm->X, 1);
+        TRY(arena.status);
+        TRY(kiln_times(counts, loss->y, loss->weights));
+        TRY(kiln_norm(&counted, counts, KILN_NORM_MAX));
+    }
+    const double off = ki_epsilon(type) * fmax(1, log(largest)),
+                 spread = loss->family == KILN_NEGATIVE_BINOMIAL ? 1 + loss->parameter * largest : 1,
+                 part = counted * off * off / spread;
+    if (part > enough)
+        ki_report_warn(&glm->newton.run.report, "counts", "compute in f64",
+                       "counts of up to %.3g are more than f32 resolves: rounding makes some %.1g of a "
+                       "deviance, where chance makes %.1g",
+                       counted, part, chance);
+done:
+    return ki_arena_free(&arena, status);
+}
+
 /* All targets at one end of the family's means, which a link from there to infinity does not reach. */
 static bool one_sided(const struct ki_glm *glm) {
     return !glm->options->no_intercept && !in_reach(&glm->loss, glm->mean) && ki_glm_at_end(glm);
@@ -393,6 +426,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(glm_judge(&figures, &glm, (double)parameters.count));
     if (parameters.how == KI_UNCOUNTED) figures.aic = NAN;
     check_reach(&glm, &figures);
+    TRY(check_counts(&glm, &figures));
     TRY(ki_glm_certify(&glm, &figures.rows));
     glm_tell(&glm, &figures, &parameters);
     if (errors) TRY(glm_give_errors(&glm, errors, figures.dispersion));
