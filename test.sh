@@ -72,7 +72,8 @@ beside_sanitizers() {
     # Kernels as PoCL compiles them for users. Two processes, as many of these tests wait for others that they begin.
     # A process that dies fails its test and is not replaced: with loadfile, pytest-xdist 3.8 waits for ever for the one in its place.
     . build-gcc/tests/kernels.sh
-    bounded 3000 env KILN_TOOL="$PWD/build-gcc/kiln" build-python/bin/python -m pytest -q -n 2 --dist loadfile --max-worker-restart 0
+    bounded 3000 env KILN_TOOL="$PWD/build-gcc/kiln" build-python/bin/python -m pytest -q -n 2 --dist loadfile --max-worker-restart 0 \
+        --durations 8
     # At most a minute; more problems and other seeds by hand. On OpenCL three shapes, so that few kernels are built.
     say "an audit that shares nothing with what it audits: problems drawn at random, through the tool and the package"
     bounded 300 build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
