@@ -6,11 +6,12 @@ from typing import Any
 
 from ._library import UnsupportedError
 
-# the module -> what people call the package, and the extra (pyproject.toml)
+# the module -> what people call the package, and the extra (pyproject.toml), "": none
 _EXTRAS = {
     "sklearn": ("scikit-learn", "sklearn"),
     "scipy": ("SciPy", "sklearn"),
     "matplotlib": ("matplotlib", "plot"),
+    "pandas": ("pandas", ""),
     "pyarrow": ("pyarrow", "arrow"),
     "formulaic": ("formulaic", "formula"),
     "onnx": ("onnx", "onnx"),
@@ -40,7 +41,7 @@ def missing(error: ImportError, who: str, module: str = "") -> ImportError:
     if module not in _EXTRAS:
         return error
     package, extra = _EXTRAS[module]
-    hint = f"pip install 'kiln-ml[{extra}]'"
+    hint = f"pip install 'kiln-ml[{extra}]'" if extra else f"pip install {module}"
     if error.msg.startswith("cannot import name"):
         package = f"a newer {package} ({error.msg})"
     made = MissingPackageError(f"{who} needs {package}: {hint}")

@@ -3,7 +3,6 @@ shown."""
 from __future__ import annotations
 
 import html
-import importlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from ._arrays import Matrix, matrix
 from ._base import as_columns, beside, check_fitted, host_vector
+from ._extras import needed
 from ._library import ArgumentError, DataError, check, ffi, lib, struct, text
 from ._words import convergence, warn
 
@@ -234,7 +234,7 @@ class Summary:
     @property
     def frame(self) -> Any:
         """A pandas DataFrame, a row each coefficient."""
-        pandas = importlib.import_module("pandas")
+        pandas = needed("pandas", "a frame of a summary")
         statistic = "t" if self._of.use_t else "z"
         return pandas.DataFrame(dict(zip(("coef", "std err", statistic, f"P>|{statistic}|", *self._sides),
                                          self._columns)), index=self._of.names)

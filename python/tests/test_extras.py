@@ -63,6 +63,14 @@ def test_pictures_without_matplotlib(monkeypatch):
         kiln.plot.rank_distribution([1.0])
 
 
+def test_a_frame_without_pandas(monkeypatch):
+    X, y = [[1.0], [2.0], [4.0]], [1.0, 3.0, 2.0]
+    summary = kiln.LinearRegression(device="cpu").fit(X, y).inference(X, y).summary()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPackageError, match="a frame of a summary needs pandas: pip install pandas$"):
+        assert summary.frame is None
+
+
 def test_a_version_that_lacks_something(tmp_path):
     (tmp_path / "sklearn").mkdir()
     for name in ("__init__", "base"):
@@ -76,7 +84,10 @@ def test_a_version_that_lacks_something(tmp_path):
 def test_each_extra_is_there():
     project = (pathlib.Path(ROOT) / "pyproject.toml").read_text()
     extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)\n\n", project, re.M | re.S).group(1)
-    assert {extra for _, extra in _EXTRAS.values()} <= set(re.findall(r"^(\w+) = ", extras, re.M))
+    assert {extra for _, extra in _EXTRAS.values() if extra} <= set(re.findall(r"^(\w+) = ", extras, re.M))
+    # what these bring is of use to estimators alone
+    whole = set(re.findall(r'^(\w+) = \["kiln-ml\[sklearn\]", "', extras, re.M))
+    assert whole >= {"plot", "formula", "onnx", "dask", "ray"}
 
 
 def test_what_an_installed_package_lacks_is_no_missing_extra(tmp_path, monkeypatch):
