@@ -415,7 +415,7 @@ static void rows_of_no_weight(void **state) {
         if (weights[0][i] > 0) {
             y[1][count] = y[0][i], eta[1][count] = eta[0][i], weights[1][count++] = weights[0][i];
         } else
-            eta[0][i] = bad[i % 4], y[0][i] = i % 2 ? 1e200 : -1e200;
+            eta[0][i] = bad[i % 4], y[0][i] = bad[i / 3 % 4];
     }
     for (int l = 0; l < 3; l++) {
         kiln_metrics *with = measure(&losses[l], &s, eta[0], M, 1, y[0], 1, weights[0], NULL),
