@@ -413,6 +413,85 @@ static void converged_is_where_zeros_need_not_grow(void **state) {
         }
 }
 
+/* Lifted steps never raise the objective either; and they have no unit: 1,024 times as many words from
+ * factors 32 times as large take the same steps, as powers of two leave all digits. */
+static void lifting_has_no_unit(void **state) {
+    (void)state;
+    for (int run = 0; run < 8 * PRIORS; run++) {
+        const int p = run % PRIORS, units = priors[p].prior == KILN_GAP_NO_PRIOR ? 2 : 1;
+        int64_t iterations[2] = {0};
+        double last[2] = {0};
+        for (int unit = 0; unit < units; unit++) {
+            struct counts counts;
+            struct fit fit;
+            double a[M * K], b[N * K];
+            kiln_gap_options options = options_of(p, 20000);
+            options.tolerance = 1e-5;
+            fill(&counts, 8 + (uint64_t)run);
+            start(a, b, 6 + (uint64_t)run, priors[p].prior == KILN_GAP_GAMMA);
+            for (int i = 0; i < N; i++)
+                for (int c = 0; c < K; c++)
+                    if (i % K != c) b[i * K + c] = i % 2 ? 0 : 1e-30;
+            for (int e = 0; e < M * K; e++) a[e] *= unit ? 32 : 1;
+            for (int e = 0; e < N * K; e++) b[e] *= unit ? 32 : 1;
+            for (int e = 0; e < M * N; e++) counts.x[e / N][e % N] *= unit ? 1024 : 1;
+            fit_run(&fit, &counts, KILN_F64, &options, a, b);
+            assert_int_equal(fit.report.stopped_by, KILN_STOP_TOLERANCE);
+            for (int64_t t = 1; t < fit.report.trace_count; t++)
+                if (!(fit.report.trace[t].objective <= fit.report.trace[t - 1].objective * (1 + 1e-12)))
+                    fail_msg("run %d: %.17g after %.17g", run, fit.report.trace[t].objective,
+                             fit.report.trace[t - 1].objective);
+            iterations[unit] = fit.report.iterations;
+            last[unit] = fit.report.objective;
+            fit_free(&fit);
+        }
+        if (units == 1) continue;
+        assert_int_equal(iterations[1], iterations[0]);
+        assert_near(last[1] / 1024, last[0], 1e-9);
+    }
+}
+
+/* Many topics whose words have to grow at once are lifted too far: such a step is taken back, and none raises
+ * the objective by more than rounding. */
+static void lifted_too_far_is_taken_back(void **state) {
+    enum { ROWS = 18, COLUMNS = 12, TOPICS = 16 };
+    (void)state;
+    for (int run = 0; run < 100; run++) {
+        double a[ROWS * TOPICS], b[COLUMNS * TOPICS], value[ROWS * COLUMNS], words = 0;
+        int64_t start[ROWS + 1] = {0}, nnz = 0;
+        int32_t col[ROWS * COLUMNS];
+        uint64_t seed = 1000 + (uint64_t)run;
+        kiln_matrix *X = NULL;
+        kiln_report report = {0};
+        const kiln_gap_options options = {
+            .prior = KILN_GAP_GAMMA, .max_iterations = 500, .tolerance = 1e-5, .warm_start = 1};
+        for (int d = 0; d < ROWS; d++) {
+            for (int i = 0; i < COLUMNS; i++) {
+                if (d > 0 && uniform(&seed) < 0.4) continue;
+                col[nnz] = i;
+                words += value[nnz++] = floor(1 + (run % 2 ? 3 : 200) * uniform(&seed));
+            }
+            start[d + 1] = nnz;
+        }
+        for (int e = 0; e < ROWS * TOPICS; e++)
+            a[e] = 1e-12 + 0.1 * (e % TOPICS == 0) + uniform(&seed) * (uniform(&seed) < 0.1);
+        for (int e = 0; e < COLUMNS * TOPICS; e++)
+            b[e] = 0.1 * (e % TOPICS == 0) + uniform(&seed) * (uniform(&seed) < 0.5);
+        assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, ROWS, COLUMNS, start, col, value), KILN_OK);
+        kiln_matrix *A = dense_of(KILN_F64, ROWS, TOPICS, a), *B = dense_of(KILN_F64, COLUMNS, TOPICS, b);
+        assert_int_equal(kiln_gap(A, B, X, &options, &report), KILN_OK);
+        for (int64_t t = 1; t < report.trace_count; t++)
+            if (!(report.trace[t].objective - report.trace[t - 1].objective <=
+                  1e-11 * (words + fabs(report.trace[t].objective))))
+                fail_msg("run %d: %.17g after %.17g", run, report.trace[t].objective,
+                         report.trace[t - 1].objective);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+    }
+}
+
 static int stop_at_five(void *user, const kiln_progress *progress) {
     (void)user;
     return progress->done >= 5;
@@ -442,6 +521,8 @@ int main(void) {
         cmocka_unit_test(perplexity_by_its_definition),
         cmocka_unit_test(refusals),
         cmocka_unit_test(converged_is_where_zeros_need_not_grow),
+        cmocka_unit_test(lifting_has_no_unit),
+        cmocka_unit_test(lifted_too_far_is_taken_back),
         cmocka_unit_test(a_stop_keeps_the_result),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
