@@ -98,9 +98,8 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
 
     Links are followed in proportion to their weights (of a graph's links the attribute `weight`, or the one
     that weight= names; 1 where there is none), those of a link that is there several times added up.
-    weight=None: each counts 1, as in networkx; unweighted: so does one that is there several times.
-    undirected: links lead both ways,
-    as they do in a graph that is undirected itself.
+    weight=None, not of a file: each counts 1, as in networkx; unweighted: so does one that is there several
+    times. undirected: links lead both ways, as they do in a graph that is undirected itself.
 
     personalize: by node, as a dict, or as a Series or frame of pandas by its index, where other nodes have 0;
     or an array (n,) or (n, k), one ranking for each column; or a list of dicts or Series, for one each.

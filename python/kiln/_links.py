@@ -40,8 +40,10 @@ class Graph:
         if table is None and not file and (source is not None or target is not None):
             raise ArgumentError("source= and target= name columns of a frame with a link in each row")
         if file:
+            if alike:
+                raise ArgumentError("weight=None is of graphs and frames: lines of a file that repeat a link "
+                                    "add up; unweighted=True takes every link for 1")
             self._of_file(G, {"source": source, "target": target, "weight": named})
-            self.unweighted = unweighted or alike
         elif is_graph(G):
             self._of_networkx(G, named, alike)
         elif _is_igraph(G):

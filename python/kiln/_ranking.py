@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from ._arrays import Matrix, as_csr, device, matrix
 from ._library import ArgumentError, ffi, lib, struct
-from ._ratings import Ratings
+from ._ratings import Ratings, not_by_line
 from ._recommend import _at_least_one, _Recommender
 
 
@@ -55,7 +55,7 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
 def _as_fitted(model: Any, part: Any) -> Any:
     """Ratings, or a matrix, whose rows and columns are those of the model."""
     if not isinstance(part, Ratings):
-        return as_csr(part)
+        return as_csr(not_by_line(part, "give"))
     # users and items that have come since the fit are behind the others
     if any(getattr(model, known, None) is not None and getattr(model, known)[:len(names)].tolist() != names
            for known, names in (("user_names_", part.user_names), ("item_names_", part.item_names))):
@@ -82,7 +82,8 @@ def train_test_split(ratings: Any, train_percentage: float = 0.8,
         train, test = train_test_split(ratings.X, train_percentage, random_state)
         return ratings._replace(X=train), ratings._replace(X=test)
     where, seed = device("cpu"), int(check_random_state(random_state).randint(2**31 - 1))
-    parts, operand = [ffi.new("kiln_matrix **") for _ in range(2)], matrix(as_csr(ratings), where)
+    operand = matrix(as_csr(not_by_line(ratings, "share out")), where)
+    parts = [ffi.new("kiln_matrix **") for _ in range(2)]
     where.call(lib.kiln_split_entries, *parts, operand.pointer, 1 - train_percentage, seed)
     train, test = (Matrix.adopt(part[0], where).numpy() for part in parts)
     return train, test

@@ -1,6 +1,7 @@
 """Ratings by name: users in rows, items in columns."""
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, NamedTuple
 
@@ -84,6 +85,14 @@ def read_ratings(path: Any, /, *, source: str | int | None = None, target: str |
                             type=lib.KILN_F32 if str(dtype) == "float32" else lib.KILN_F64)
     return Ratings(X, [text(lib.kiln_data_row_name(data, i)) for i in range(X.shape[0])],
                    [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])])
+
+
+def not_by_line(X: Any, took: str) -> Any:
+    """X, which may not be a file's name, or a frame, with a row for each rating."""
+    if isinstance(X, (str, os.PathLike)) or has_ratings(X):
+        raise ArgumentError(f"a file or frame with a row for each rating has no row for each user: {took} "
+                            "kiln.read_ratings(...) of it")
+    return X
 
 
 def has_ratings(frame: Any) -> bool:

@@ -14,7 +14,7 @@ from ._base import check_fitted, not_negative
 from ._dlpack import on_cuda, to_host
 from ._factors import _Factors
 from ._library import ArgumentError, check, ffi, lib
-from ._ratings import Ratings, has_ratings
+from ._ratings import Ratings, not_by_line
 from ._rows import lists
 from ._solve import choice
 from ._words import warn
@@ -45,9 +45,7 @@ class _Recommender(_Factors):
         texts."""
         if isinstance(X, Ratings):
             X, user_names, item_names = X
-        elif has_ratings(X):
-            raise ArgumentError("the frame has a row for each rating, not for each user: fit "
-                                "kiln.read_ratings(frame)")
+        not_by_line(X, "fit")
         super().fit(X)
         index = getattr(X, "index", None)
         if user_names is None and index is not None and not callable(index) and index.dtype.kind not in "iuf":
@@ -245,7 +243,7 @@ class _Recommender(_Factors):
     def _by_name(self, X: Any, ids: Any = None) -> Any:
         """X; of Ratings a matrix with a row for each of these users, None: for each of its own."""
         if not isinstance(X, Ratings):
-            return X
+            return not_by_line(X, "give")
         if self.user_names_ is None or self.item_names_ is None:
             raise ValueError("the ratings have names, but this model has none: fit it to them, or give rows "
                              "of their X")
@@ -293,7 +291,8 @@ class _Recommender(_Factors):
         """
         check_fitted(self)
         _at_least_one(N)
-        userid, user_items = self._by_name(userid), self._by_name(user_items, userid)
+        userid = userid if isinstance(userid, str) else self._by_name(userid)
+        user_items = self._by_name(user_items, userid)
         place = None if recalculate_user else self._place_of(userid, "user")
         if place is not None:
             kept = user_items if filter_already_liked_items else None

@@ -264,20 +264,21 @@ def test_links_of_a_file_lead_both_ways(tool: Any, tmp_path: Any) -> None:
 
 def test_a_file_of_links(tmp_path: Any) -> None:
     """The table of links as a frame gives the same scores; a file of a matrix those of the matrix."""
-    options: list[dict[str, Any]] = [{}, {"undirected": True}, {"weight": None}]
+    options: list[dict[str, Any]] = [{}, {"undirected": True}, {"unweighted": True}]
     for name, more in zip(("links.csv", "links.tsv", "links.csv"), options):
         LINKS.to_csv(tmp_path / name, index=False, sep="," if name.endswith("csv") else "\t")
-        frame = LINKS.groupby(["source", "target"], as_index=False).sum()
         for path in (tmp_path / name, str(tmp_path / name)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = kiln.pagerank(path, **more, **CPU).scores
                 hubs = kiln.hits(path, **more, **CPU).hubs
-            wanted = kiln.pagerank(frame, **more, **CPU).scores
+            wanted = kiln.pagerank(LINKS, **more, **CPU).scores
             assert set(found) == {str(node) for node in wanted.index}
             np.testing.assert_allclose([found[str(node)] for node in wanted.index], wanted, rtol=1e-7)
             np.testing.assert_allclose([hubs[str(node)] for node in wanted.index],
-                                       kiln.hits(frame, **more, **CPU).hubs, rtol=1e-6, atol=1e-9)
+                                       kiln.hits(LINKS, **more, **CPU).hubs, rtol=1e-6, atol=1e-9)
+    with pytest.raises(kiln.ArgumentError, match="weight=None is of graphs and frames"):
+        kiln.pagerank(tmp_path / "links.csv", weight=None)
     (tmp_path / "named.csv").write_text("weight,there,here\n1,b,a\n5,c,a\n1,a,b\n1,a,c\n")
     named = kiln.pagerank(tmp_path / "named.csv", source="here", target="there", weight="weight",
                           personalize={"b": 1.0}, **CPU).scores

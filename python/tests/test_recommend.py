@@ -430,6 +430,19 @@ def test_ratings_are_found_by_name():
         model.recommend("u3")
 
 
+def test_a_row_for_each_rating_is_no_matrix_of_users(tmp_path):
+    frame = _ids()
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    model = kiln.ALS(2, l2=0.1, **CPU).fit(kiln.read_ratings(frame))
+    for given in (frame, tmp_path / "r.csv", str(tmp_path / "r.csv")):
+        for asked in (lambda: kiln.ALS(2).fit(given), lambda: model.transform(given),
+                      lambda: model.recommend("3", given), lambda: model.partial_fit_users(["3"], given),
+                      lambda: kiln.train_test_split(given),
+                      lambda: kiln.ranking_metrics_at_k(model, given, given)):
+            with pytest.raises(kiln.ArgumentError, match=r"kiln.read_ratings\(...\) of it"):
+                asked()
+
+
 def test_ratings_are_shared_out_and_judged():
     own = kiln.Ratings(plays(), [f"u{i}" for i in range(70)], [f"i{j}" for j in range(50)])
     train, test = kiln.train_test_split(own, 0.7, random_state=3)
@@ -489,14 +502,14 @@ def test_options_that_would_change_nothing_are_refused(given, said, tmp_path):
 def test_a_frame_of_ratings_is_no_matrix_of_them():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"userId": [1, 2, 2], "movieId": [7, 7, 9], "rating": [3.0, 4, 5]})
-    with pytest.raises(kiln.ArgumentError, match=r"kiln.read_ratings\(frame\)"):
+    with pytest.raises(kiln.ArgumentError, match=r"kiln.read_ratings\(...\)"):
         kiln.ALS(1, **CPU).fit(frame)
     ratings = kiln.read_ratings(frame)
     assert repr(ratings) == ("Ratings(X=2 x 2 float64, 3 entries; user_names=['1', '2']; "
                              "item_names=['7', '9'])")
     kiln.ALS(1, **CPU).fit(frame.pivot(index="userId", columns="movieId", values="rating").fillna(0))
     for users, items in [("user", "item"), ("User-ID", "Book_title"), ("customer_name", "products")]:
-        with pytest.raises(kiln.ArgumentError, match=r"kiln.read_ratings\(frame\)"):
+        with pytest.raises(kiln.ArgumentError, match=r"kiln.read_ratings\(...\)"):
             kiln.ALS(1, **CPU).fit(frame.set_axis([users, items, "rating"], axis=1))
     titles = ["User's guide to the galaxy", "Movie 43", "Book of Eli"]
     assert kiln.ALS(1, **CPU).fit(frame.set_axis(titles, axis=1)).item_names_.tolist() == titles
