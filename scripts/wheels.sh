@@ -45,14 +45,17 @@ sources() {
     touch "$cache/sources/done"
 }
 
-# archive NAME flags-and-sources...: lib/libNAME.a of the target. Its symbols stay inside the wheel's library: a process
-# that has another zlib or zstd would else get that in their place.
+# archive NAME flags-and-sources...: lib/libNAME.a of the target. On Linux its symbols stay inside the wheel's library: a
+# process that has another zlib or zstd would else get that in their place. On macOS each library has its own names, and Zig
+# does not find hidden ones in an archive.
 archive() {
     name=$1
     shift
     mkdir -p "$KILN_STATIC/objects" "$KILN_STATIC/lib" "$KILN_STATIC/include"
-    (cd "$KILN_STATIC/objects" && run_quietly "$KILN_ZIG/cc" -O2 -fPIC -fvisibility=hidden -DZSTDLIB_VISIBLE= \
-        -DZSTDERRORLIB_VISIBLE= -c "$@")
+    case $KILN_TARGET in
+    *-linux-*) set -- -fvisibility=hidden -DZSTDLIB_VISIBLE= -DZSTDERRORLIB_VISIBLE= "$@" ;;
+    esac
+    (cd "$KILN_STATIC/objects" && run_quietly "$KILN_ZIG/cc" -O2 -fPIC -c "$@")
     "$KILN_ZIG/ar" rcs "$KILN_STATIC/lib/lib$name.a" "$KILN_STATIC"/objects/*.o
     rm -r "$KILN_STATIC/objects"
 }
