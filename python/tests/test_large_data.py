@@ -41,16 +41,17 @@ def test_clusters_of_a_file(tmp_path, where, init):
     assert np.array_equal(got.predict(kiln.matrix(tmp_path / "X.npy", device)), want.labels_)
 
 
-def test_bounds_of_a_file(tmp_path):
+@pytest.mark.parametrize("clusters, share", [(6, 6), (90, 2)])  # one group of bounds, and several
+def test_bounds_of_a_file(tmp_path, clusters, share):
     points = POINTS + 8 * rng.normal(size=POINTS.shape)  # rows that change their centre for some iterations
     np.save(tmp_path / "X.npy", points)
-    device = kiln.Device("cpu", memory=points.nbytes // 6)
-    model = kiln.KMeans(6, init="random", algorithm="elkan", random_state=3, n_init=1, device="cpu")
+    device = kiln.Device("cpu", memory=points.nbytes // share)
+    model = kiln.KMeans(clusters, init="random", algorithm="elkan", random_state=3, n_init=1, device="cpu")
     want, got = clone(model).fit(points), model.fit(kiln.matrix(tmp_path / "X.npy", device))
     assert np.array_equal(got.labels_, want.labels_) and got.n_iter_ == want.n_iter_ > 3
     np.testing.assert_allclose(got.inertia_, want.inertia_, rtol=1e-12)
     seen = device.statistics()
-    assert seen["panels"] > 10 and seen["memory_peak"] <= points.nbytes // 6
+    assert seen["panels"] > 10 and seen["memory_peak"] <= points.nbytes // share
 
 
 @pytest.mark.parametrize("options", [
