@@ -56,6 +56,7 @@ static void run(struct result *to, kiln_device *on, kiln_type type, const double
 static void check_alike(const struct result *a, const struct result *b) {
     assert_int_equal(a->report.iterations, b->report.iterations);
     assert_int_equal(a->report.stopped_by, b->report.stopped_by);
+    assert_true(kiln_report_figure(&a->report, "relocated") == kiln_report_figure(&b->report, "relocated"));
     for (int i = 0; i < M; i++) assert_true(a->labels[i] == b->labels[i]);
     assert_true(fabs(a->report.objective - b->report.objective) <= 1e-6 * fabs(b->report.objective));
     const int64_t last = a->report.trace_count - 1;
