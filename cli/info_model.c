@@ -36,11 +36,13 @@ static json_t *feature_names(const kiln_model *model) {
     json_array_foreach(json_object_get(root, "columns"), i, column) {
         const char *name = text_of(json_object_get(column, "name"));
         const char *reference = json_string_value(json_object_get(column, "reference"));
+        json_t *pair = json_object_get(column, "of"); /* its levels are "x:b=y" */
+        const char *first = pair ? text_of(json_array_get(pair, 0)) : name;
         json_t *levels = json_object_get(column, "levels");
         if (!json_is_array(levels)) json_add(names, json_text(name));
         if (json_object_get(column, "indicator")) json_add(names, json_sprintf("%s missing", name));
         json_array_foreach(levels, k, level) if (!reference || strcmp(reference, text_of(level)) != 0)
-            json_add(names, json_sprintf("%s=%s", name, text_of(level)));
+            json_add(names, json_sprintf("%s=%s", first, text_of(level)));
     }
     json_decref(root);
     return names;

@@ -185,6 +185,10 @@ const struct option tool_options[] = {
      AT(reference),
      .help = "CSV: the level of a text column that gets no coefficient, with which the others are "
              "compared; several are separated by commas."},
+    {.name = "interact", .kind = OPTION_TEXT, .group = GROUP_DATA, .verbs = TABLES, .value = "COLUMN:COLUMN",
+     AT(interact),
+     .help = "CSV: each pair of levels of these two text columns that occurs is one more feature; several "
+             "pairs of columns are separated by commas."},
     {.name = "missing", .kind = OPTION_CHOICE, .group = GROUP_DATA,
      .verbs = (TABLES & ~BIT(INFO)) | BIT(ROWS), .value = "WAY", .choices = WAYS,
      .standard = "error, text a level", AT(missing),

@@ -30,7 +30,7 @@ struct settings {
     const char *format, *parts, *target, *target_file, *vocabulary, *to, *targets_to;
     const char *source, *weight; /* columns of a list, beside target */
     bool undirected;
-    const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
+    const char *features, *ignore, *categorical, *numeric, *reference, *interact; /* columns of a CSV file */
     const char *missing, *missing_words, *unseen, *extra_columns;
     bool decimal_comma;
     int64_t max_columns, max_levels, max_name, max_classes;

@@ -189,6 +189,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .categorical = settings->categorical,
                                  .numeric = settings->numeric,
                                  .reference = settings->reference,
+                                 .interact = settings->interact,
                                  .missing = missing_of(run),
                                  .missing_words = settings->missing_words,
                                  .decimal_comma = settings->decimal_comma,

@@ -135,6 +135,9 @@ typedef struct kiln_read_options {
      * listed both ways add up, as others that are there several times. ERR_ARGUMENT: the file is of another
      * format; with `model` a matrix is taken for what its links have become. */
     int undirected;
+    /* CSV and tables: A:B, ...: pairs of text columns that are features. Each pair of levels that occurs is
+     * one more feature, "A=x:B=y"; the pairs come behind all columns. */
+    const char *interact;
 } kiln_read_options;
 
 /* Reads X (and y) onto the device. path "-" is standard input, read once.

@@ -269,6 +269,7 @@ weights, offset, groups | str or None | The column of the rows' weights, offset,
 missing | str or None | "error", "drop", "mean", "indicator" or "nan".
 missing_words | str or None | Further words for a missing value.
 reference | dict, str or None | The level of a column that gets no feature.
+interact | list, str or None | Pairs of text columns, as "colour:floor", whose pairs of levels are features.
 read.columns | list or None | The only columns that are looked at.
 read.mapped | bool | Whether X stays in its file, or in a temporary one, and passes read it there.
 format | str or None | The file's format. None: its name and content say it.

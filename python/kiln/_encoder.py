@@ -42,13 +42,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     features, ignore: the only columns that count, and columns that do not, as lists or names separated by
     commas; categorical, numeric: columns that are text, or numbers, whatever they look like. reference: the
-    level of a column that gets no feature, {"colour": "red"}. missing: None, numbers that are missing are an
-    error, and text that is missing is a level, the empty one; "error", both are; "mean" of the rows of fit;
-    "indicator", the same, and a feature "COLUMN missing" is 1 there; "nan", it stays NaN. Missing are nulls,
-    NaN and empty text; missing_words: words for it, such as "NA", which is text else. handle_unknown: a level
-    that fit has not seen gives 0 in all features of its column, with a warning, "warn", or without, "ignore";
-    or is an error, "error", or as the reference level, without one the first, "reference". Columns that fit
-    has not seen are left out with a warning.
+    level of a column that gets no feature, {"colour": "red"}. interact: pairs of text columns, as
+    "colour:floor", of which each pair of levels that occurs is one more feature. missing: None, numbers that
+    are missing are an error, and text that is missing is a level, the empty one; "error", both are; "mean" of
+    the rows of fit; "indicator", the same, and a feature "COLUMN missing" is 1 there; "nan", it stays NaN.
+    Missing are nulls, NaN and empty text; missing_words: words for it, such as "NA", which is text else.
+    handle_unknown: a level that fit has not seen gives 0 in all features of its column, with a warning,
+    "warn", or without, "ignore"; or is an error, "error", or as the reference level, without one the first,
+    "reference". Columns that fit has not seen are left out with a warning.
     sparse_output: True, False, or "auto", CSR where most entries would be 0. dtype: "float32" or "float64".
 
     X: what kiln.read takes for a table in memory (pandas, polars, pyarrow, DuckDB, ...), columns by their
@@ -59,14 +60,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(self, *, features: Any = None, ignore: Any = None, categorical: Any = None,
-                 numeric: Any = None, reference: Any = None, missing: str | None = None,
-                 missing_words: Any = None, handle_unknown: str = "warn", sparse_output: Any = "auto",
-                 dtype: Any = "float64") -> None:
+                 numeric: Any = None, reference: Any = None, interact: Any = None,
+                 missing: str | None = None, missing_words: Any = None, handle_unknown: str = "warn",
+                 sparse_output: Any = "auto", dtype: Any = "float64") -> None:
         self.features = features
         self.ignore = ignore
         self.categorical = categorical
         self.numeric = numeric
         self.reference = reference
+        self.interact = interact
         self.missing = missing
         self.missing_words = missing_words
         self.handle_unknown = handle_unknown
@@ -112,7 +114,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if getattr(self, name) not in known:
                 raise ArgumentError(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
         words = {name: listed(getattr(self, name))
-                 for name in ("features", "ignore", "categorical", "numeric", "missing_words")}
+                 for name in ("features", "ignore", "categorical", "numeric", "missing_words",
+                              "interact")}
         self.__dict__.pop("feature_names_in_", None)
         made, self._names, self.schema_ = encoded(self._table(X, reset=True), None, **self._options(),
                                                   texts={**words, "reference": reference_of(self.reference)})
@@ -120,8 +123,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.levels_ = {column["name"]: column["levels"] for column in columns if column["kind"] == "text"}
         self.means_ = {column["name"]: column["mean"] for column in columns if "mean" in column}
         if self._by_name:
-            self.feature_names_in_ = np.array([column["name"] for column in columns], object)
-            self.n_features_in_ = len(columns)
+            names = [column["name"] for column in columns if "of" not in column]
+            self.feature_names_in_ = np.array(names, object)
+            self.n_features_in_ = len(names)
         return made
 
     def _options(self) -> dict[str, Any]:

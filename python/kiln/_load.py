@@ -170,7 +170,8 @@ class _File:
         names: list[str] = []
         for column in self._json("schema").get("columns", []):
             levels = column.get("levels")
-            names += [column["name"]] if levels is None else [f"{column['name']}={level}" for level in levels]
+            first = column.get("of", [column["name"]])[0]  # the levels of a pair are "x:b=y"
+            names += [first] if levels is None else [f"{first}={level}" for level in levels]
         return names or None
 
 

@@ -58,7 +58,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
          ignore: Any = None, target_file: Any = None, model: Any = None, weights: str | None = None,
          offset: str | None = None, groups: str | None = None, categorical: Any = None,
          numeric: Any = None, missing: str | None = None, missing_words: str | None = None,
-         reference: Any = None, columns: Any = None, format: str | None = None,
+         reference: Any = None, interact: Any = None, columns: Any = None, format: str | None = None,
          part: tuple[int, int] | None = None, parts: bool = False, source: str | int | None = None,
          weight: str | int | None = None, undirected: bool = False, device: str | Device | None = None,
          mapped: bool = False) -> Data:
@@ -77,9 +77,10 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     to be encoded. A target in text is an array of its names; so is one of codes, such as 007, which numbers
     would rewrite; whole numbers beyond 2^53 are int64. categorical, numeric: columns that are text, or
     numbers, whatever they look like, targets among them; reference: the level of a column that gets no
-    feature, as {"colour": "red"} or "colour=red". weights, offset, groups: columns that are no features but
-    the rows' weights, offset and groups. missing: "error", "drop", "mean" or "indicator", which fill with
-    means of all rows, or "nan", which keeps NaN in X, for a pipeline that fills in each fold of a
+    feature, as {"colour": "red"} or "colour=red"; interact: pairs of text columns, as "colour:floor", of
+    which each pair of levels that occurs is one more feature. weights, offset, groups: columns that are no
+    features but the rows' weights, offset and groups. missing: "error", "drop", "mean" or "indicator", which
+    fill with means of all rows, or "nan", which keeps NaN in X, for a pipeline that fills in each fold of a
     cross-validation by the rows that train; missing_words: further words for a missing value.
 
     columns: the only columns that are looked at; of a Parquet file others are not read at all. format: the
@@ -115,6 +116,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
              "target_file": target_file and str(target_file), "weights": weights,
              "offset": offset, "groups": groups, "categorical": listed(categorical),
              "numeric": listed(numeric), "missing_words": missing_words, "reference": reference_of(reference),
+             "interact": listed(interact),
              "source": source, "weight": weight}
     texts = {name: ffi.new("char[]", c_name(value, name)) for name, value in words.items()
              if value is not None}

@@ -45,6 +45,19 @@ def dense(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else X
 
 
+def test_pairs_of_columns_are_features() -> None:
+    encoder = kiln.TableEncoder(interact=["colour:floor"], sparse_output=False)
+    made = encoder.fit_transform(FRAME)
+    names = [f"colour={c}:floor={f}" for c in ("", "blue", "red") for f in ("f1", "f2")]
+    colour = FRAME["colour"].fillna("")
+    wanted = np.column_stack([(colour == c) & (FRAME["floor"] == f) for c in ("", "blue", "red")
+                              for f in ("f1", "f2")])
+    assert list(encoder.get_feature_names_out()) == NAMES + names
+    assert (made[:, len(NAMES):] == wanted).all()
+    assert list(encoder.feature_names_in_) == list(FRAME.columns)
+    assert (encoder.transform(FRAME) == made).all()
+
+
 def test_features_are_those_of_a_hand_made_table() -> None:
     wanted = np.column_stack(
         [

@@ -52,7 +52,7 @@ done:
 }
 
 /* The options' texts in turn, the path first; further files come last. */
-enum { TEXTS = 11 };
+enum { TEXTS = 12 };
 static const char **text_of(kiln_read_options *options, const char **path, int i) {
     const char **const texts[TEXTS] = {path,
                                        &options->target,
@@ -64,7 +64,8 @@ static const char **text_of(kiln_read_options *options, const char **path, int i
                                        &options->categorical,
                                        &options->numeric,
                                        &options->reference,
-                                       &options->missing_words};
+                                       &options->missing_words,
+                                       &options->interact};
     return texts[i];
 }
 

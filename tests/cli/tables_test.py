@@ -185,6 +185,32 @@ class Columns(Tables):
                                                 code=3)[1])
         self.assertIn("both", kiln("info", data, "--numeric", "x", "--categorical", "x", code=2)[1])
 
+    def test_interact(self):
+        """The same predictions as of the table whose pairs are a text column, also from a packed file."""
+        rows = [("pqr"[i % 3], "uv"[i * i % 7 % 2], i % 5, i * i % 11) for i in range(60)]
+        pairs = self.write("pairs.csv", "a,b,x,y\n" + "".join("{},{},{},{}\n".format(*row) for row in rows))
+        hand = self.write("hand.csv", "a,b,x,y,both\n" + "".join(
+            "{0},{1},{2},{3},{0}{1}\n".format(*row) for row in rows))
+        packed = self.path("pairs.kiln-data")
+        options = ["--target", "y", "--l2", 2, *CPU]
+        kiln("linreg", pairs, *options, "--interact", "a:b", "-o", self.path("pairs.kiln"))
+        kiln("linreg", hand, *options, "-o", self.path("hand.kiln"))
+        kiln("convert", pairs, packed, "--target", "y", "--interact", "a:b")
+        wanted = kiln("predict", self.path("hand.kiln"), hand, *CPU)[0].split()
+        for data in (pairs, packed):
+            for one, other in zip(kiln("predict", self.path("pairs.kiln"), data, *CPU)[0].split(), wanted,
+                                  strict=True):
+                self.assertAlmostEqual(float(one), float(other), 10)
+        kiln("verify", self.path("pairs.kiln"), pairs)
+        names = [row[:2] for row in map(lambda line: line.split("\t"), kiln(
+            "coefficients", self.path("pairs.kiln"))[0].splitlines())]
+        self.assertIn(["a:b", "p:b=u"], names)
+        self.assertIn("a=p:b=u", kiln("info", self.path("pairs.kiln"))[0])
+        self.assertIn("--interact comes too late", kiln("linreg", packed, "--interact", "a:b", "-o",
+                                                        self.path("no.kiln"), code=2)[1])
+        self.assertIn("not seen in training", kiln("predict", self.path("pairs.kiln"), self.write(
+            "new.csv", "a,b,x\np,w,1\n"), *CPU)[1])
+
     def test_reference(self):
         self.assertEqual(self.names("--features", "sex,port", "--reference", "port=S,sex=male"),
                          ["sex=female", "port=C", "port=Q"])

@@ -10,7 +10,8 @@ static const char **names_by_column(const struct ki_table_builder *b) {
     const char **names = ki_calloc((size_t)b->layout.fields * sizeof *names);
     if (!names) return NULL;
     for (int64_t i = 0; i < b->layout.fields; i++) names[i] = b->names[i];
-    for (int64_t i = 0; i < schema->count; i++) names[schema->columns[i].field] = schema->columns[i].name;
+    for (int64_t i = 0; i < schema->count; i++)
+        if (!schema->columns[i].pair) names[schema->columns[i].field] = schema->columns[i].name;
     for (int64_t i = 0; i < schema->ignored_count; i++)
         if (schema->ignored[i].field >= 0) names[schema->ignored[i].field] = schema->ignored[i].name;
     return names;

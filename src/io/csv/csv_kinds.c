@@ -13,6 +13,7 @@ static kiln_status decide(struct ki_table_column *columns, int64_t count, struct
                           const struct ki_table_sample *samples) {
     for (int64_t i = 0; i < count; i++) {
         struct ki_table_column *column = &columns[i];
+        if (column->pair) continue;
         const struct ki_table_sample *s = &samples[column->field];
         column->numbers = s->words == 0;
         if (column->forced) continue;

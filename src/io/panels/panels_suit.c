@@ -54,9 +54,10 @@ done:
  * missing values may be said in vain. */
 static kiln_status check_columns(const struct ki_panels_reader *r) {
     const kiln_read_options *options = r->options;
-    const char *const asked[] = {options->features, options->ignore, options->categorical, options->numeric,
-                                 options->reference};
-    static const char *const words[] = {"features", "ignore", "categorical", "numeric", "reference"};
+    const char *const asked[] = {options->features, options->ignore,    options->categorical,
+                                 options->numeric,  options->reference, options->interact};
+    static const char *const words[] = {"features", "ignore",    "categorical",
+                                        "numeric",  "reference", "interact"};
     const struct ki_place place = {r->name, 0, 0, -1};
     for (size_t i = 0; !options->model && i < sizeof asked / sizeof *asked; i++)
         if (asked[i]) {

@@ -66,6 +66,9 @@ kiln_status ki_table_make_schema(struct ki_table_builder *b, const struct ki_tog
 
 kiln_status ki_table_begin_rows(struct ki_table_builder *b) {
     const int64_t zero = 0;
+    const struct ki_place place = {b->name, 0, 0, -1};
+    const kiln_status status = ki_table_check_pairs(&b->schema, &place);
+    if (status != KILN_OK) return status;
     b->layout.plain_numbers = !b->options->decimal_comma && b->schema.missing_words.size == 0;
     for (int64_t i = 0; i < b->schema.count; i++) b->layout.sparse |= b->schema.columns[i].text;
     if (b->layout.sparse && !ki_bytes_append(&b->row_start, &zero, sizeof zero))

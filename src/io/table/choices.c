@@ -1,5 +1,6 @@
 /* This file says what the options say of columns: lists of names, which may hold commas themselves. A list is
  * read from the left; at each place the longest name of a column that fits is taken. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "io/table/table.h"
@@ -73,6 +74,72 @@ kiln_status ki_table_choices(unsigned char **bits, char *const *names, int64_t c
 done:
     ki_free(made);
     return status;
+}
+
+/* -------------------------------------------------------------------------------------------- pairs */
+
+/* Finds the column at *text, in front of `end` or at the very end, and goes past it. */
+static kiln_status take_part(int32_t *of, const char **text, char end, char *const *names, int64_t count,
+                             const struct ki_place *place) {
+    size_t length = 0;
+    const int64_t i = column_at(*text, names, count, end, &length);
+    if (i < 0) return unknown_at("interaction", *text, end, names, count, place);
+    *of = (int32_t)i;
+    *text += length;
+    return KILN_OK;
+}
+
+static kiln_status add_pair(struct ki_table_schema *schema, const char **text, char *const *names,
+                            int64_t count, const struct ki_place *place) {
+    struct ki_table_column *pair = &schema->columns[schema->count], *const all = schema->columns;
+    kiln_status status;
+    TRY(take_part(&pair->of[0], text, ':', names, count, place));
+    if (**text != ':')
+        TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "interaction '%s' is of one column, not A:B",
+                       names[pair->of[0]]));
+    ++*text;
+    TRY(take_part(&pair->of[1], text, ',', names, count, place));
+    const char *const parts[] = {names[pair->of[0]], names[pair->of[1]]};
+    const size_t size = strlen(parts[0]) + strlen(parts[1]) + 2;
+    pair->name = ki_alloc(size);
+    if (!pair->name) TRY(ki_fail_nomem(size, "a pair's name"));
+    snprintf(pair->name, size, "%s:%s", parts[0], parts[1]);
+    schema->count++;
+    pair->pair = pair->text = pair->forced = true;
+    pair->field = all[pair->of[0]].field;
+    if (pair->of[0] == pair->of[1])
+        TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "interaction '%s' is of one column", pair->name));
+    for (int64_t i = 0; i + 1 < schema->count; i++)
+        if (strcmp(all[i].name, pair->name) == 0)
+            TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "two columns would be named '%s'", pair->name));
+done:
+    return status;
+}
+
+kiln_status ki_table_choose_pairs(struct ki_table_schema *schema, const char *text,
+                                  const struct ki_place *place) {
+    kiln_status status = KILN_OK;
+    const int64_t count = schema->count;
+    if (!text) return KILN_OK;
+    char **names = ki_alloc((size_t)count * sizeof *names);
+    if (!names) return ki_fail_nomem((size_t)count * sizeof *names, "the columns' names");
+    for (int64_t i = 0; i < count; i++) names[i] = schema->columns[i].name;
+    for (const char *at = text; *at; at += *at == ',') TRY(add_pair(schema, &at, names, count, place));
+done:
+    ki_free(names);
+    return status;
+}
+
+kiln_status ki_table_check_pairs(const struct ki_table_schema *schema, const struct ki_place *place) {
+    for (int64_t i = 0; i < schema->count; i++)
+        for (int k = 0; schema->columns[i].pair && k < 2; k++) {
+            const struct ki_table_column *part = &schema->columns[schema->columns[i].of[k]];
+            if (part->text) continue;
+            ki_fail_at(KILN_ERR_ARGUMENT, place, "interaction '%s': column '%s' is numeric",
+                       schema->columns[i].name, part->name);
+            return ki_hint("kiln_read_options.categorical '%s' takes its numbers for levels", part->name);
+        }
+    return KILN_OK;
 }
 
 /* ---------------------------------------------------------------------------------- reference levels */

@@ -23,6 +23,7 @@ void ki_table_chunk_free(struct ki_table_chunk *chunk) {
     ki_bytes_free(&chunk->left_out);
     ki_bytes_free(&chunk->fields);
     ki_bytes_free(&chunk->scratch);
+    ki_bytes_free(&chunk->pairs);
     ki_bytes_free(&chunk->numbers);
 }
 
@@ -270,7 +271,7 @@ static enum ki_table_fault class_of(struct ki_table_chunk *chunk, const struct k
     } else if (!known && (found = find_level(chunk, layout->classes, target, true, &plain)) < 0) {
         if (layout->schema->frozen) note_unseen(chunk, true, column, field);
         const int64_t real = layout->type == KILN_F32 ? 4 : 8;
-        struct ki_table_miss miss = {chunk->y.size / real, row_of(chunk), target, true, trimmed};
+        struct ki_table_miss miss = {chunk->y.size / real, row_of(chunk), target, true, trimmed, -1, 0};
         if (!layout->schema->frozen && !ki_bytes_append(&chunk->misses, &miss, sizeof miss))
             return KI_TABLE_NOMEM;
     }
@@ -308,10 +309,72 @@ enum ki_table_fault ki_table_put_level(struct ki_table_chunk *chunk, const struc
     if (found < 0 && schema->frozen && (found = unseen_level(chunk, layout, column, field)) < 0)
         return KI_TABLE_FINE;
     if (found < 0) {
-        struct ki_table_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), row_of(chunk), index, false,
-                                     *field};
+        struct ki_table_miss miss = {
+            chunk->ids.size / (int64_t)sizeof(int32_t), row_of(chunk), index, false, *field, -1, 0};
         if (plain.size == 0) miss.field.size = 0;
         if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_TABLE_NOMEM;
+    }
+    put_entry(chunk, layout, (int32_t)(2 * schema->count) + found, 1);
+    return KI_TABLE_FINE;
+}
+
+/* Adds a column's level to the text of a pair. */
+static enum ki_table_fault add_part(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
+                                    int32_t index) {
+    const struct ki_table_column *column = &layout->schema->columns[index];
+    struct ki_table_field plain;
+    if (!plain_field(chunk, field_of(chunk, column), &plain)) return KI_TABLE_NOMEM;
+    const bool known = layout->schema->frozen && plain.size > 0 &&
+                       find_level(chunk, layout->levels, index, false, &plain) >= 0;
+    if (!known && is_missing(layout, column, &plain)) plain.size = 0;
+    return ki_bytes_append(&chunk->pairs, plain.text, plain.size) ? KI_TABLE_FINE : KI_TABLE_NOMEM;
+}
+
+/* Returns whether the text holds the words of so many bytes. */
+static bool holds(const char *text, int64_t size, const char *words, int64_t length) {
+    for (int64_t i = 0; i + length <= size; i++)
+        if (memcmp(text + i, words, (size_t)length) == 0) return true;
+    return false;
+}
+
+/* Appends the level of a pair, "x:B=y". If x held ":B=", two pairs could have one name. */
+static enum ki_table_fault add_pair(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
+                                    const struct ki_table_column *pair) {
+    const struct ki_table_column *second = &layout->schema->columns[pair->of[1]];
+    const int64_t begin = chunk->pairs.size, name = (int64_t)strlen(second->name);
+    enum ki_table_fault fault = add_part(chunk, layout, pair->of[0]);
+    const int64_t joint = chunk->pairs.size;
+    if (fault) return fault;
+    if (!ki_bytes_append(&chunk->pairs, ":", 1) || !ki_bytes_append(&chunk->pairs, second->name, name) ||
+        !ki_bytes_append(&chunk->pairs, "=", 1))
+        return KI_TABLE_NOMEM;
+    if (holds(chunk->pairs.data + begin, joint - begin, chunk->pairs.data + joint, name + 2))
+        note(chunk, KI_TABLE_AMBIGUOUS, pair, field_of(chunk, pair));
+    return add_part(chunk, layout, pair->of[1]);
+}
+
+static enum ki_table_fault put_pair(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
+                                    int32_t index) {
+    const struct ki_table_schema *schema = layout->schema;
+    const struct ki_table_column *pair = &schema->columns[index];
+    const int64_t begin = chunk->pairs.size;
+    const enum ki_table_fault fault = add_pair(chunk, layout, pair);
+    if (fault) return fault;
+    const struct ki_table_field text = {chunk->pairs.data + begin, chunk->pairs.size - begin, false};
+    int32_t found = find_level(chunk, layout->levels, index, false, &text);
+    if (found < 0 && !schema->frozen) {
+        const struct ki_table_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t),
+                                           row_of(chunk),
+                                           index,
+                                           false,
+                                           *field_of(chunk, pair),
+                                           begin,
+                                           text.size};
+        if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_TABLE_NOMEM;
+    } else {
+        if (found < 0) found = unseen_level(chunk, layout, pair, field_of(chunk, pair));
+        chunk->pairs.size = begin;
+        if (found < 0) return KI_TABLE_FINE;
     }
     put_entry(chunk, layout, (int32_t)(2 * schema->count) + found, 1);
     return KI_TABLE_FINE;
@@ -374,7 +437,9 @@ enum ki_table_fault ki_table_convert(struct ki_table_chunk *chunk, const struct 
     const struct ki_table_mark mark = ki_table_mark(chunk);
     bool drop = false;
     for (int64_t i = 0; !fault && i < schema->count; i++) {
-        if (schema->columns[i].text)
+        if (schema->columns[i].pair)
+            fault = put_pair(chunk, layout, (int32_t)i);
+        else if (schema->columns[i].text)
             fault = ki_table_put_level(chunk, layout, (int32_t)i, &drop);
         else
             ki_table_put_number(chunk, layout, (int32_t)i, &drop);
@@ -386,7 +451,7 @@ void ki_table_chunk_begin(struct ki_table_chunk *chunk, const struct ki_table_la
     chunk->rows = chunk->dropped = chunk->unseen[0] = chunk->unseen[1] = 0;
     chunk->problems = (struct ki_table_problems){0};
     chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size =
-        chunk->left_out.size = 0;
+        chunk->left_out.size = chunk->pairs.size = 0;
     for (int i = 0; i < KI_TABLE_ROLES; i++) chunk->roles[i].size = 0;
     chunk->error = (struct ki_table_error){0};
     if (!ki_bytes_room(&chunk->fields, layout->fields * (int64_t)sizeof(struct ki_table_field)))

@@ -40,12 +40,13 @@ struct ki_table_problems {
 };
 
 /* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its
- * y. */
+ * y. The text is the field's, that of a pair lies in the chunk's `pairs`, of so many bytes. */
 struct ki_table_miss {
     int64_t entry, row;
     int32_t column;
     bool target;
     struct ki_table_field field;
+    int64_t pair, pair_size; /* -1: it is no pair */
 };
 
 enum { KI_TABLE_CACHE_BITS = 12, KI_TABLE_CACHED = 16 };
@@ -69,6 +70,7 @@ struct ki_table_chunk {
     struct ki_bytes left_out; /* the numbers of `dropped` rows among all of the part */
     int64_t values_at, ids_at, row_ends_at, y_at, role_at[KI_TABLE_ROLES]; /* where they go in the whole */
     struct ki_bytes fields, scratch;
+    struct ki_bytes pairs;   /* the texts of pairs that are misses */
     struct ki_bytes numbers; /* doubles, one a field, of fields without text; NaN is a missing value */
     struct ki_table_error error;
     struct ki_table_problems problems;

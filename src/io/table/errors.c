@@ -108,6 +108,11 @@ static kiln_status fail_value(const struct ki_table_found *found, const struct k
             "the first rows are numbers; kiln_read_options.categorical '%s' takes the target for text, "
             "kiln_read_options.numeric for numbers",
             name);
+    case KI_TABLE_AMBIGUOUS:
+        ki_fail_at(KILN_ERR_DATA, &found->place,
+                   "level '%s' cannot be in the pair '%s': two pairs could have one name", found->value,
+                   name);
+        return ki_hint("rename the level, or pair the columns the other way round");
     default: return fail_word(found, name);
     }
 }

@@ -70,10 +70,11 @@ static bool visit_features(const struct ki_table_schema *schema, const struct ki
     bool good = true;
     for (int64_t i = 0; good && i < schema->count; i++) {
         const struct ki_table_column *column = &schema->columns[i];
+        const char *name = column->pair ? schema->columns[column->of[0]].name : column->name;
         if (!column->text) good = use(to, column->name, "", "");
         if (column->indicator) good = good && use(to, column->name, " missing", "");
         for (int32_t k = 0; good && column->text && k < column->levels; k++, entries++)
-            if (entries->number != column->reference) good = use(to, column->name, "=", entries->text);
+            if (entries->number != column->reference) good = use(to, name, "=", entries->text);
     }
     return good;
 }

@@ -76,7 +76,8 @@ static kiln_status warn_identifiers(struct ki_table_builder *b) {
     for (int64_t i = 0; !b->schema.frozen && i < b->schema.count; i++) {
         const struct ki_table_column *column = &b->schema.columns[i];
         char hint[200], name[64];
-        if (!column->text || b->all_rows < ROWS_LEAST || column->levels <= b->all_rows / 2) continue;
+        if (!column->text || column->pair || b->all_rows < ROWS_LEAST || column->levels <= b->all_rows / 2)
+            continue;
         ki_table_excerpt(name, column->name, (int64_t)strlen(column->name));
         snprintf(hint, sizeof hint,
                  "is it a name or a number of rows? kiln_read_options.ignore '%s' leaves it out", name);

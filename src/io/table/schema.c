@@ -190,9 +190,10 @@ static kiln_status choose_columns(struct ki_table_schema *schema, char **names, 
                                   const kiln_read_options *options, const unsigned char *bits,
                                   const struct ki_place *place) {
     kiln_status status = KILN_OK;
-    int64_t wanted = 0;
+    int64_t wanted = 0, pairs = options->interact != NULL;
+    for (const char *p = options->interact; p && (p = strchr(p, ',')); p++) pairs++;
     for (int64_t field = 0; field < count; field++) wanted += is_wanted(options, bits[field]);
-    TRY(ki_table_new_columns(&schema->columns, wanted));
+    TRY(ki_table_new_columns(&schema->columns, wanted + pairs));
     TRY(ki_table_new_columns(&schema->ignored, count - wanted));
     for (int64_t field = 0; field < count; field++) {
         if (!ki_table_is_free(schema, field)) {
@@ -246,6 +247,7 @@ kiln_status ki_table_schema_from_header(struct ki_table_schema *schema, char **n
     TRY(ki_table_choices(&bits, names, count, options, place));
     TRY(choose_targets(schema, options, bits, place));
     TRY(choose_columns(schema, names, count, options, bits, place));
+    TRY(ki_table_choose_pairs(schema, options->interact, place));
     TRY(ki_table_choose_references(schema, options->reference, place));
 done:
     ki_free(bits);

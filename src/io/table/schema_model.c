@@ -48,9 +48,10 @@ static kiln_status model_levels(struct ki_table_levels *levels, struct ki_table_
 /* {"name":...,"kind":"text","levels":[...],"reference":"..."} */
 static kiln_status model_text_column(struct ki_table_levels *levels, struct ki_table_column *column,
                                      int32_t number, const struct ki_json *object) {
-    static const char *const keys[] = {"name", "kind", "levels", "reference", NULL};
+    static const char *const keys[] = {"name", "kind", "of", "levels", "reference", NULL};
     const struct ki_json *reference = ki_json_member(object, "reference");
-    if (!has_only(object, keys)) return bad_schema("a text column is not {name, kind, levels, reference}");
+    if (!has_only(object, keys))
+        return bad_schema("a text column is not {name, kind, of, levels, reference}");
     kiln_status status = model_levels(levels, column, number, ki_json_member(object, "levels"));
     if (status != KILN_OK) return status;
     if (!reference) return KILN_OK;
@@ -77,6 +78,24 @@ static kiln_status model_number_column(struct ki_table_column *column, const str
     return KILN_OK;
 }
 
+/* "of":["a","b"], which are text columns before it. */
+static kiln_status model_pair(const struct ki_table_schema *schema, struct ki_table_column *column,
+                              const struct ki_json *of) {
+    const struct ki_json *name = ki_json_is(of, KI_JSON_LIST) && of->count == 2 ? of->first : NULL;
+    if (!name) return bad_schema("a pair is not of two columns");
+    for (int k = 0; k < 2; k++, name = name->next) {
+        const char *wanted = ki_json_text(name);
+        column->of[k] = -1;
+        for (int32_t i = 0; wanted && &schema->columns[i] < column; i++)
+            if (schema->columns[i].text && !schema->columns[i].pair &&
+                strcmp(schema->columns[i].name, wanted) == 0)
+                column->of[k] = i;
+        if (column->of[k] < 0) return bad_schema("a pair is of a column that is no text column before it");
+    }
+    column->pair = true;
+    return KILN_OK;
+}
+
 static kiln_status model_column(struct ki_table_schema *schema, struct ki_table_levels *levels,
                                 const struct ki_json *object) {
     const char *name = ki_json_text(ki_json_member(object, "name"));
@@ -86,6 +105,9 @@ static kiln_status model_column(struct ki_table_schema *schema, struct ki_table_
     kiln_status status = ki_table_set_name(column, name);
     if (status != KILN_OK) return status;
     int32_t number = (int32_t)schema->count++;
+    const struct ki_json *of = ki_json_member(object, "of");
+    if (of && (status = model_pair(schema, column, of)) != KILN_OK) return status;
+    if (number > 0 && column[-1].pair && !of) return bad_schema("a column stands behind a pair");
     if (strcmp(kind, "text") == 0) return model_text_column(levels, column, number, object);
     if (strcmp(kind, "number") != 0) return bad_schema("a column is neither \"number\" nor \"text\"");
     return model_number_column(column, object);
@@ -282,8 +304,10 @@ kiln_status ki_table_schema_match(struct ki_table_schema *schema, struct ki_warn
     const struct ki_table_column *missing = NULL;
     int64_t missing_count = 0, present = 0;
     for (int64_t i = 0; i < schema->count; i++) {
-        schema->columns[i].field = look_up(schema->columns[i].name, names, sorted, count);
-        if (schema->columns[i].field >= 0) continue;
+        struct ki_table_column *column = &schema->columns[i];
+        column->field =
+            column->pair ? schema->columns[column->of[0]].field : look_up(column->name, names, sorted, count);
+        if (column->field >= 0 || column->pair) continue;
         if (missing_count++ == 0) missing = &schema->columns[i];
     }
     if (missing) TRY(missing_column(missing, missing_count - 1, place));

@@ -39,13 +39,19 @@ static void put_mean(struct writer *w, double mean) {
     put_text(w, number);
 }
 
-static const struct ki_table_entry *put_column(struct writer *w, const struct ki_table_column *column,
+static const struct ki_table_entry *put_column(struct writer *w, const struct ki_table_schema *schema,
+                                               const struct ki_table_column *column,
                                                const struct ki_table_entry *entries) {
     put_text(w, "{\"name\":");
     put_string(w, column->name);
     put_key(w, "kind", column->text ? "text" : "number");
     if (column->imputed) put_mean(w, column->mean);
     if (column->indicator) put_text(w, ",\"indicator\":true");
+    for (int i = 0; column->pair && i < 2; i++) {
+        put_text(w, i > 0 ? "," : ",\"of\":[");
+        put_string(w, schema->columns[column->of[i]].name);
+        if (i > 0) put_text(w, "]");
+    }
     if (column->text) put_text(w, ",\"levels\":[");
     for (int32_t k = 0; column->text && k < column->levels; k++, entries++) {
         if (k > 0) put_text(w, ",");
@@ -126,7 +132,7 @@ kiln_status ki_table_write_schema(struct ki_table *table, const struct ki_table_
     put_text(&w, "],\"columns\":[");
     for (int64_t i = 0; i < schema->count; i++) {
         if (i > 0) put_text(&w, ",");
-        entries = put_column(&w, &schema->columns[i], entries);
+        entries = put_column(&w, schema, &schema->columns[i], entries);
     }
     put_text(&w, "]");
     put_ignored(&w, schema);

@@ -26,6 +26,7 @@ enum ki_table_fault {
     KI_TABLE_RANGE,     /* a target or weight that must not be */
     KI_TABLE_UNSEEN,    /* a level that the model does not know, where that is an error */
     KI_TABLE_CODE,      /* digits that a number would rewrite, in a target that is numbers */
+    KI_TABLE_AMBIGUOUS, /* a level by which a pair of levels would have the name of another */
     KI_TABLE_NOMEM,
     KI_TABLE_FAULTS /* from here on a feeder's own, of a record as a whole */
 };
@@ -119,7 +120,9 @@ struct ki_table_column {
     int32_t reference;     /* number of the level that has no feature, by arrival; -1: none */
     char *reference_level; /* its name, or NULL */
     int32_t first;         /* of a model's schema: number of the first level */
-    int64_t field;         /* where the column stands in the file */
+    int64_t field;         /* where the column stands in the file; a pair's, where its first one does */
+    bool pair;             /* its levels are the pairs of levels of these columns of the schema */
+    int32_t of[2];
     int64_t word_line; /* of a text column: where its first level that is no number stands; 0: not known */
     int64_t missing;   /* with the numbers' statistics below: set by ki_table_describe */
     double least, most, mean;
@@ -148,7 +151,7 @@ kiln_status ki_table_sample_warn(struct ki_warnings *warnings, const struct ki_t
 
 struct ki_table_schema {
     struct ki_table_column *columns; /* the features' columns, in the order of their features */
-    int64_t count;
+    int64_t count;                   /* pairs stand last */
     struct ki_table_column *targets;
     int64_t target_count;
     struct ki_table_column roles[KI_TABLE_ROLES]; /* name NULL: no column has the role */
@@ -198,6 +201,11 @@ kiln_status ki_table_choices(unsigned char **bits, char *const *names, int64_t c
 /* Sets reference_level of the columns that kiln_read_options.reference names. */
 kiln_status ki_table_choose_references(struct ki_table_schema *schema, const char *text,
                                        const struct ki_place *place);
+/* Adds the pairs of columns that kiln_read_options.interact names. */
+kiln_status ki_table_choose_pairs(struct ki_table_schema *schema, const char *text,
+                                  const struct ki_place *place);
+/* ERR_ARGUMENT where a pair is of a numeric column. */
+kiln_status ki_table_check_pairs(const struct ki_table_schema *schema, const struct ki_place *place);
 /* Finds each column's reference among the levels that came; ERR_ARGUMENT where there is no such level. */
 kiln_status ki_table_find_references(struct ki_table_schema *schema, const struct ki_table_levels *levels,
                                      const struct ki_place *place);

@@ -44,12 +44,14 @@ static kiln_status check_level(struct ki_table_builder *b, const struct ki_block
 }
 
 static kiln_status add_level(struct ki_table_builder *b, const struct ki_block *text,
-                             const struct ki_table_miss *miss, struct ki_bytes *plain, int32_t *number) {
+                             const struct ki_table_miss *miss, const struct ki_bytes *pairs,
+                             struct ki_bytes *plain, int32_t *number) {
     struct ki_table_column *column = (miss->target ? b->schema.targets : b->schema.columns) + miss->column;
     struct ki_table_levels *levels = miss->target ? &b->classes : &b->levels;
     plain->size = 0;
-    if (!ki_table_unquote(plain, &miss->field) || !ki_bytes_room(plain, 1))
-        return ki_fail_nomem((size_t)miss->field.size, "a level");
+    const bool room = miss->pair >= 0 ? ki_bytes_append(plain, pairs->data + miss->pair, miss->pair_size)
+                                      : ki_table_unquote(plain, &miss->field);
+    if (!room || !ki_bytes_room(plain, 1)) return ki_fail_nomem((size_t)miss->field.size, "a level");
     *number = ki_table_levels_find(levels, miss->column, plain->data, plain->size);
     if (*number >= 0) return KILN_OK;
     const kiln_status status = check_level(b, text, miss, plain);
@@ -78,7 +80,7 @@ static kiln_status resolve_misses(struct ki_table_builder *b, const struct ki_bl
     struct ki_bytes plain = {0};
     for (int64_t i = 0; i < count; i++) {
         int32_t number = -1;
-        TRY(add_level(b, text, &misses[i], &plain, &number));
+        TRY(add_level(b, text, &misses[i], &chunk->pairs, &plain, &number));
         if (misses[i].target)
             put_class(&chunk->y, b->layout.type, misses[i].entry, number);
         else
