@@ -63,7 +63,9 @@ archive() {
 # The libraries inside the wheel: zlib, Jansson, zstd, as static libraries of the target.
 static_libraries() {
     export KILN_STATIC="$cache/$KILN_TARGET"
-    [ ! -e "$KILN_STATIC/lib/libzstd.a" ] || return 0
+    version=$(cksum <scripts/wheels.sh) # by another version of this they may be other libraries
+    [ ! -e "$KILN_STATIC/made" ] || [ "$(cat "$KILN_STATIC/made")" != "$version" ] || return 0
+    rm -rf "$KILN_STATIC"
     from=$(echo "$cache"/sources/zlib-*)
     archive z -DHAVE_UNISTD_H -DHAVE_STDARG_H -D_LARGEFILE64_SOURCE=1 "$from"/*.c
     cp "$from/zlib.h" "$from/zconf.h" "$KILN_STATIC/include"
@@ -76,6 +78,7 @@ static_libraries() {
     from=$(echo "$cache"/sources/libzstd-*/lib)
     archive zstd -DZSTD_DISABLE_ASM -DZSTD_LEGACY_SUPPORT=0 "$from"/common/*.c "$from"/compress/*.c "$from"/decompress/*.c
     cp "$from/zstd.h" "$from/zstd_errors.h" "$KILN_STATIC/include"
+    echo "$version" >"$KILN_STATIC/made"
 }
 
 # The isolated environment that the wheel is built in is this machine's, so the wheel gets its platform afterwards.
