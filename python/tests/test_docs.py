@@ -21,7 +21,7 @@ from kiln._library import lib, text as library_text
 DOCS = ROOT / "docs"
 RUN = ["../README", "tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data",
        "devices", "groups", "distributed", "scaling", "gallery", "troubleshooting", "linear", "statistics",
-       "hits", "frames", "recommenders", "results"]
+       "hits", "frames", "recommenders", "results", "svd"]
 SAME = doctest.OutputChecker()
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
