@@ -17,7 +17,7 @@ from ._extras import needed
 from ._frames import encoded
 from ._joint import alone
 from ._library import ArgumentError, DataError, lib
-from ._read import listed, reference_of
+from ._read import listed, pairs_of, reference_of
 from ._words import warn
 
 if TYPE_CHECKING:
@@ -114,11 +114,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if getattr(self, name) not in known:
                 raise ArgumentError(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
         words = {name: listed(getattr(self, name))
-                 for name in ("features", "ignore", "categorical", "numeric", "missing_words",
-                              "interact")}
+                 for name in ("features", "ignore", "categorical", "numeric", "missing_words")}
         self.__dict__.pop("feature_names_in_", None)
         made, self._names, self.schema_ = encoded(self._table(X, reset=True), None, **self._options(),
-                                                  texts={**words, "reference": reference_of(self.reference)})
+                                                  texts={**words, "reference": reference_of(self.reference),
+                                                         "interact": pairs_of(self.interact)})
         columns = json.loads(self.schema_)["columns"]
         self.levels_ = {column["name"]: column["levels"] for column in columns if column["kind"] == "text"}
         self.means_ = {column["name"]: column["mean"] for column in columns if "mean" in column}

@@ -116,7 +116,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
              "target_file": target_file and str(target_file), "weights": weights,
              "offset": offset, "groups": groups, "categorical": listed(categorical),
              "numeric": listed(numeric), "missing_words": missing_words, "reference": reference_of(reference),
-             "interact": listed(interact),
+             "interact": pairs_of(interact),
              "source": source, "weight": weight}
     texts = {name: ffi.new("char[]", c_name(value, name)) for name, value in words.items()
              if value is not None}
@@ -260,6 +260,13 @@ def listed(names: Any) -> str | None:
     if names is None or isinstance(names, str):
         return names
     return ",".join(str(name) for name in names)
+
+
+def pairs_of(pairs: Any) -> str | None:
+    """["a:b"] or [("a", "b")] as the library takes it."""
+    if pairs is None or isinstance(pairs, str):
+        return pairs
+    return ",".join(":".join(map(str, pair)) if isinstance(pair, tuple) else str(pair) for pair in pairs)
 
 
 def reference_of(reference: Any) -> str | None:

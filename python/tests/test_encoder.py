@@ -46,7 +46,7 @@ def dense(X: Any) -> Any:
 
 
 def test_pairs_of_columns_are_features() -> None:
-    encoder = kiln.TableEncoder(interact=["colour:floor"], sparse_output=False)
+    encoder = kiln.TableEncoder(interact=[("colour", "floor")], sparse_output=False)
     made = encoder.fit_transform(FRAME)
     names = [f"colour={c}:floor={f}" for c in ("", "blue", "red") for f in ("f1", "f2")]
     colour = FRAME["colour"].fillna("")
@@ -56,6 +56,21 @@ def test_pairs_of_columns_are_features() -> None:
     assert (made[:, len(NAMES):] == wanted).all()
     assert list(encoder.feature_names_in_) == list(FRAME.columns)
     assert (encoder.transform(FRAME) == made).all()
+
+
+def test_pairs_are_coded_as_treatments() -> None:
+    """Pairs with a reference level have no feature: those of a formula's C(a) * C(b)."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"a": rng.choice(["p", "q", "r"], 60), "b": rng.choice(["u", "v"], 60)})
+    made = kiln.TableEncoder(interact="a:b", reference={"a": "p", "b": "u"}, sparse_output=False)
+    X = made.fit_transform(frame)
+    assert list(made.get_feature_names_out()) == ["a=q", "a=r", "b=v", "a=q:b=v", "a=r:b=v"]
+    assert np.linalg.matrix_rank(np.column_stack([np.ones(60), X])) == 6
+    wanted = formulaic.model_matrix("a * b", frame).to_numpy()[:, 1:]
+    np.testing.assert_array_equal(X, wanted)
+    unseen = pd.DataFrame({"a": ["q", "new"], "b": ["new", "v"]})
+    with pytest.warns(UserWarning, match="not seen in training: 2; they count as no level"):
+        np.testing.assert_array_equal(made.transform(unseen), [[1, 0, 0, 0, 0], [0, 0, 1, 0, 0]])
 
 
 def test_features_are_those_of_a_hand_made_table() -> None:

@@ -93,6 +93,68 @@ static void a_model_remembers_pairs(void **state) {
     kiln_model_free(model);
 }
 
+/* Rows of levels that a model does not know. It knows (p, s), (p, t), (r, s), without a level for pairs of p
+ * if p is the reference: features k=p, k=r, l=s, l=t, and the pairs. */
+static struct reading read_unseen(kiln_model **model, const char *reference, kiln_unseen unseen,
+                                  const char *text) {
+    kiln_read_options options = reading_options();
+    options.interact = "k:l";
+    options.reference = reference;
+    struct reading r = read_text("k,l\np,s\np,t\nr,s\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_int_equal(kiln_model_create(model, "linreg"), KILN_OK);
+    assert_int_equal(kiln_model_set_text(*model, "schema", r.table.schema), KILN_OK);
+    ki_table_clear(&r.table);
+    options = reading_options();
+    options.unseen = unseen;
+    options.model = *model;
+    return read_text(text, &options);
+}
+
+/* (r, t) is of levels that the model knows, and has no pair; (z, t) is that of the level that z stands for. */
+static void unseen_levels_and_pairs(void **state) {
+    (void)state;
+    kiln_model *model = NULL;
+    struct reading r = read_unseen(&model, NULL, KILN_UNSEEN_REFERENCE, "k,l\nr,t\nz,t\n");
+    assert_int_equal(r.status, KILN_OK);
+    assert_memory_equal(r.table.row_start, ((int64_t[]){0, 2, 5}), 3 * sizeof(int64_t));
+    assert_memory_equal(r.table.col, ((int32_t[]){1, 3, 0, 3, 5}), 5 * sizeof(int32_t));
+    assert_non_null(strstr(r.table.warnings.text.data, "training: 2; they count as the reference level, and "
+                                                       "pairs of known levels as none; the first is 'r' "
+                                                       "with 't' in column 'k:l'"));
+    ki_table_clear(&r.table);
+    kiln_model_free(model);
+    r = read_unseen(&model, NULL, KILN_UNSEEN_ZERO, "k,l\nr,t\nz,t\n");
+    assert_memory_equal(r.table.row_start, ((int64_t[]){0, 2, 3}), 3 * sizeof(int64_t));
+    ki_table_clear(&r.table);
+    kiln_model_free(model);
+    r = read_unseen(&model, NULL, KILN_UNSEEN_ERROR, "k,l\np,s\nr,t\n");
+    assert_int_equal(r.status, KILN_ERR_MODEL);
+    assert_non_null(strstr(kiln_last_error()->message, "level 'r' with 't' of column 'k:l' was not seen"));
+    kiln_model_free(model);
+}
+
+/* Treatment coding: what has a reference level in it has no feature, so that columns are independent. */
+static void references_have_no_pairs(void **state) {
+    (void)state;
+    kiln_model *model = NULL;
+    kiln_read_options options = reading_options();
+    options.interact = "k:l";
+    options.reference = "k=p,l=s";
+    struct reading r = read_text("k,l\np,s\np,t\nr,s\nr,t\nr,u\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(r.table.cols == 5);
+    assert_string_equal(r.table.feature_names[3], "k=r:l=t");
+    assert_string_equal(r.table.feature_names[4], "k=r:l=u");
+    assert_memory_equal(r.table.row_start, ((int64_t[]){0, 0, 1, 2, 5, 8}), 6 * sizeof(int64_t));
+    ki_table_clear(&r.table);
+    r = read_unseen(&model, "k=p", KILN_UNSEEN_REFERENCE, "k,l\nr,s\nz,s\np,t\n");
+    assert_int_equal(r.status, KILN_OK); /* r, s, r:s */
+    assert_memory_equal(r.table.row_start, ((int64_t[]){0, 3, 4, 5}), 4 * sizeof(int64_t));
+    ki_table_clear(&r.table);
+    kiln_model_free(model);
+}
+
 static void refused(void **state) {
     (void)state;
     static const struct {
@@ -102,6 +164,8 @@ static void refused(void **state) {
                  {"k:m", "k,l,n\na,b,1\n", "'m' is not a column"},
                  {"k:n", "k,l,n\na,b,1\n", "column 'n' is numeric"},
                  {"k:l,k:l", "k,l,n\na,b,1\n", "two columns would be named 'k:l'"},
+                 {"k:l,l:k", "k,l,n\na,b,1\n", "interactions 'k:l' and 'l:k' are of the same columns"},
+                 {"k:=:", "k,=:\np,q\np:=,y\n", "two pairs could have one name"},
                  {"k:l", "k,l,k:l\na,b,1\n", "is of one column, not A:B"},
                  {"k:l", "k,l\na,b\nc:l=d,e\n", "two pairs could have one name"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -143,7 +207,10 @@ static void hostile_schemas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_row_has_its_pair),
-                                       cmocka_unit_test(a_model_remembers_pairs), cmocka_unit_test(refused),
+                                       cmocka_unit_test(a_model_remembers_pairs),
+                                       cmocka_unit_test(unseen_levels_and_pairs),
+                                       cmocka_unit_test(references_have_no_pairs),
+                                       cmocka_unit_test(refused),
                                        cmocka_unit_test(hostile_schemas)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

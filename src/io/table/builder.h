@@ -24,7 +24,7 @@ struct ki_table_builder {
     struct ki_table_noticed {
         int64_t count;
         struct ki_place first;
-        char value[64], column[64];
+        char value[KI_TABLE_VALUE], column[64];
     } unseen[2], dropped; /* levels of features, classes; rows */
 
     int64_t rows, all_rows; /* with those of other processes */

@@ -107,11 +107,16 @@ static kiln_status add_pair(struct ki_table_schema *schema, const char **text, c
     schema->count++;
     pair->pair = pair->text = pair->forced = true;
     pair->field = all[pair->of[0]].field;
+    pair->with = all[pair->of[1]].field;
     if (pair->of[0] == pair->of[1])
         TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "interaction '%s' is of one column", pair->name));
-    for (int64_t i = 0; i + 1 < schema->count; i++)
+    for (int64_t i = 0; i + 1 < schema->count; i++) {
         if (strcmp(all[i].name, pair->name) == 0)
             TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "two columns would be named '%s'", pair->name));
+        if (all[i].pair && all[i].of[0] == pair->of[1] && all[i].of[1] == pair->of[0])
+            TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "interactions '%s' and '%s' are of the same columns",
+                           all[i].name, pair->name));
+    }
 done:
     return status;
 }

@@ -68,6 +68,8 @@ static struct ki_table_error error_of(const struct ki_table_chunk *chunk, enum k
     struct ki_table_error error = {
         .fault = fault, .at = field->text, .field = *field, .column = column, .row = row_of(chunk)};
     if (!field->text) error.value = number_of(chunk, column);
+    if (column->pair)
+        error.with = ((const struct ki_table_field *)(const void *)chunk->fields.data)[column->with];
     return error;
 }
 
@@ -279,15 +281,19 @@ static enum ki_table_fault class_of(struct ki_table_chunk *chunk, const struct k
     return KI_TABLE_FINE;
 }
 
-/* A level that the model does not know: the number of the one that it stands for, or -1. */
-static int32_t unseen_level(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
-                            const struct ki_table_column *column, const struct ki_table_field *field) {
+/* The number of the level that one stands for that the model does not know, or -1. */
+static int32_t stands_for(const struct ki_table_layout *layout, const struct ki_table_column *column) {
+    if (layout->unseen != KILN_UNSEEN_REFERENCE || column->levels == 0) return -1;
+    return column->reference >= 0 ? column->reference : column->first;
+}
+
+/* Notes a level that the model does not know. */
+static void unseen_level(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
+                         const struct ki_table_column *column, const struct ki_table_field *field) {
     if (layout->unseen == KILN_UNSEEN_ERROR)
         note(chunk, KI_TABLE_UNSEEN, column, field);
     else
         note_unseen(chunk, false, column, field);
-    if (layout->unseen != KILN_UNSEEN_REFERENCE || column->levels == 0) return -1;
-    return column->reference >= 0 ? column->reference : column->first;
 }
 
 enum ki_table_fault ki_table_put_level(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
@@ -306,8 +312,10 @@ enum ki_table_fault ki_table_put_level(struct ki_table_chunk *chunk, const struc
         found = -1;
     }
     if (found < 0) found = find_level(chunk, layout->levels, index, false, &plain);
-    if (found < 0 && schema->frozen && (found = unseen_level(chunk, layout, column, field)) < 0)
-        return KI_TABLE_FINE;
+    if (found < 0 && schema->frozen) {
+        unseen_level(chunk, layout, column, field);
+        if ((found = stands_for(layout, column)) < 0) return KI_TABLE_FINE;
+    }
     if (found < 0) {
         struct ki_table_miss miss = {
             chunk->ids.size / (int64_t)sizeof(int32_t), row_of(chunk), index, false, *field, -1, 0};
@@ -318,15 +326,29 @@ enum ki_table_fault ki_table_put_level(struct ki_table_chunk *chunk, const struc
     return KI_TABLE_FINE;
 }
 
-/* Adds a column's level to the text of a pair. */
+/* Adds a column's level to the text of a pair. *none: it is one that the model does not know, and stands for
+ * none that it does, or the reference level, whose pairs have no feature either. */
 static enum ki_table_fault add_part(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
-                                    int32_t index) {
+                                    int32_t index, bool *none) {
     const struct ki_table_column *column = &layout->schema->columns[index];
+    const char *const reference = column->reference_level;
     struct ki_table_field plain;
+    int32_t found = -1;
     if (!plain_field(chunk, field_of(chunk, column), &plain)) return KI_TABLE_NOMEM;
-    const bool known = layout->schema->frozen && plain.size > 0 &&
-                       find_level(chunk, layout->levels, index, false, &plain) >= 0;
-    if (!known && is_missing(layout, column, &plain)) plain.size = 0;
+    const bool frozen = layout->schema->frozen;
+    if (frozen && plain.size > 0) found = find_level(chunk, layout->levels, index, false, &plain);
+    if (found < 0 && is_missing(layout, column, &plain)) plain.size = 0;
+    if (frozen && found < 0 && find_level(chunk, layout->levels, index, false, &plain) < 0) {
+        if ((found = stands_for(layout, column)) < 0) {
+            *none = true;
+            return KI_TABLE_FINE;
+        }
+        const struct ki_table_level *const level = ki_table_level(layout->levels, found);
+        plain.text = layout->levels->text.data + level->text;
+        plain.size = level->size;
+    }
+    *none |= reference && (size_t)plain.size == strlen(reference) &&
+             (plain.size == 0 || memcmp(plain.text, reference, (size_t)plain.size) == 0);
     return ki_bytes_append(&chunk->pairs, plain.text, plain.size) ? KI_TABLE_FINE : KI_TABLE_NOMEM;
 }
 
@@ -337,32 +359,35 @@ static bool holds(const char *text, int64_t size, const char *words, int64_t len
     return false;
 }
 
-/* Appends the level of a pair, "x:B=y". If x held ":B=", two pairs could have one name. */
+/* Appends the level of a pair, "x:B=y". If ":B=" began within x, two pairs could have one name. */
 static enum ki_table_fault add_pair(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
-                                    const struct ki_table_column *pair) {
+                                    const struct ki_table_column *pair, bool *none) {
     const struct ki_table_column *second = &layout->schema->columns[pair->of[1]];
     const int64_t begin = chunk->pairs.size, name = (int64_t)strlen(second->name);
-    enum ki_table_fault fault = add_part(chunk, layout, pair->of[0]);
+    enum ki_table_fault fault = add_part(chunk, layout, pair->of[0], none);
     const int64_t joint = chunk->pairs.size;
     if (fault) return fault;
     if (!ki_bytes_append(&chunk->pairs, ":", 1) || !ki_bytes_append(&chunk->pairs, second->name, name) ||
         !ki_bytes_append(&chunk->pairs, "=", 1))
         return KI_TABLE_NOMEM;
-    if (holds(chunk->pairs.data + begin, joint - begin, chunk->pairs.data + joint, name + 2))
+    if (!*none &&
+        holds(chunk->pairs.data + begin, joint - begin + name + 1, chunk->pairs.data + joint, name + 2))
         note(chunk, KI_TABLE_AMBIGUOUS, pair, field_of(chunk, pair));
-    return add_part(chunk, layout, pair->of[1]);
+    return add_part(chunk, layout, pair->of[1], none);
 }
 
+/* Of levels that the model knows a pair that it does not know is noted, and has no feature. */
 static enum ki_table_fault put_pair(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
                                     int32_t index) {
     const struct ki_table_schema *schema = layout->schema;
     const struct ki_table_column *pair = &schema->columns[index];
     const int64_t begin = chunk->pairs.size;
-    const enum ki_table_fault fault = add_pair(chunk, layout, pair);
+    bool none = false;
+    const enum ki_table_fault fault = add_pair(chunk, layout, pair, &none);
     if (fault) return fault;
     const struct ki_table_field text = {chunk->pairs.data + begin, chunk->pairs.size - begin, false};
-    int32_t found = find_level(chunk, layout->levels, index, false, &text);
-    if (found < 0 && !schema->frozen) {
+    const int32_t found = none ? -1 : find_level(chunk, layout->levels, index, false, &text);
+    if (found < 0 && !none && !schema->frozen) {
         const struct ki_table_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t),
                                            row_of(chunk),
                                            index,
@@ -372,8 +397,8 @@ static enum ki_table_fault put_pair(struct ki_table_chunk *chunk, const struct k
                                            text.size};
         if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_TABLE_NOMEM;
     } else {
-        if (found < 0) found = unseen_level(chunk, layout, pair, field_of(chunk, pair));
         chunk->pairs.size = begin;
+        if (found < 0 && !none) unseen_level(chunk, layout, pair, field_of(chunk, pair));
         if (found < 0) return KI_TABLE_FINE;
     }
     put_entry(chunk, layout, (int32_t)(2 * schema->count) + found, 1);

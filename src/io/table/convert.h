@@ -21,10 +21,14 @@ struct ki_table_layout {
         *classes; /* of features; of targets, whose column is the target's number */
 };
 
+/* Room for what is shown of a value, or of the two of a pair. */
+enum { KI_TABLE_VALUE = 136 };
+
 struct ki_table_error {
     int fault;                   /* of ki_table_fault, or the feeder's own */
     const char *at;              /* the place, in the text that was parsed */
     struct ki_table_field field; /* the value, where there is one */
+    struct ki_table_field with;  /* of a pair of columns: the second one's */
     const struct ki_table_column *column;
     int64_t count; /* of a feeder's fault: what it wants to tell, such as how many fields there are */
     int64_t row;   /* of a table without text: the place, from 1 on */
@@ -103,7 +107,7 @@ struct ki_table_line {
 /* Moves it to another byte, forwards or backwards, and returns that one's line. */
 int64_t ki_table_line_move(struct ki_table_line *line, const char *at);
 /* The error's value for messages; returns out. */
-const char *ki_table_error_excerpt(char out[64], const struct ki_table_error *error);
+const char *ki_table_error_excerpt(char out[KI_TABLE_VALUE], const struct ki_table_error *error);
 
 /* Problems of the whole input, with their places, since the text does not stay. */
 struct ki_table_report {
@@ -112,7 +116,7 @@ struct ki_table_report {
         enum ki_table_fault fault;
         const struct ki_table_column *column;
         struct ki_place place;
-        char value[64];
+        char value[KI_TABLE_VALUE];
     } kept[KI_TABLE_KEPT];
     int used;
 };

@@ -34,7 +34,14 @@ struct ki_place ki_table_record_place(const char *name, const struct ki_block *t
     return text->text ? ki_table_place(name, text, at) : (struct ki_place){name, row, 0, -1};
 }
 
-const char *ki_table_error_excerpt(char out[64], const struct ki_table_error *error) {
+const char *ki_table_error_excerpt(char out[KI_TABLE_VALUE], const struct ki_table_error *error) {
+    if (error->with.text) {
+        char first[64], second[64];
+        snprintf(out, KI_TABLE_VALUE, "%s' with '%s",
+                 ki_table_excerpt(first, error->field.text, error->field.size),
+                 ki_table_excerpt(second, error->with.text, error->with.size));
+        return out;
+    }
     if (error->field.text || !error->column)
         return ki_table_excerpt(out, error->field.text, error->field.size);
     if (isnan(error->value)) return strcpy(out, "");

@@ -100,7 +100,11 @@ static kiln_status warn_noticed(struct ki_table_builder *b) {
             b->warnings, &level->first, hints[unseen],
             "values of text columns not seen in training: %lld; they count as %s; the first is '%s' in "
             "column '%s'",
-            (long long)level->count, unseen == KILN_UNSEEN_ZERO ? "no level" : "the reference level",
+            (long long)level->count,
+            unseen == KILN_UNSEEN_ZERO ? "no level"
+            : b->schema.columns[b->schema.count - 1].pair
+                ? "the reference level, and pairs of known levels as none"
+                : "the reference level",
             level->value, level->column));
     if (class->count > 0)
         TRY(ki_warn(b->warnings, &class->first, "they count as wrong where predictions are judged",

@@ -307,6 +307,7 @@ kiln_status ki_table_schema_match(struct ki_table_schema *schema, struct ki_warn
         struct ki_table_column *column = &schema->columns[i];
         column->field =
             column->pair ? schema->columns[column->of[0]].field : look_up(column->name, names, sorted, count);
+        if (column->pair) column->with = schema->columns[column->of[1]].field;
         if (column->field >= 0 || column->pair) continue;
         if (missing_count++ == 0) missing = &schema->columns[i];
     }

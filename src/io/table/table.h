@@ -121,6 +121,7 @@ struct ki_table_column {
     char *reference_level; /* its name, or NULL */
     int32_t first;         /* of a model's schema: number of the first level */
     int64_t field;         /* where the column stands in the file; a pair's, where its first one does */
+    int64_t with;          /* a pair's: where its second one does */
     bool pair;             /* its levels are the pairs of levels of these columns of the schema */
     int32_t of[2];
     int64_t word_line; /* of a text column: where its first level that is no number stands; 0: not known */
