@@ -187,8 +187,8 @@ const struct option tool_options[] = {
              "compared; several are separated by commas."},
     {.name = "interact", .kind = OPTION_TEXT, .group = GROUP_DATA, .verbs = TABLES, .value = "COLUMN:COLUMN",
      AT(interact),
-     .help = "CSV: each pair of levels of these two text columns that occurs is one more feature; several "
-             "pairs of columns are separated by commas."},
+     .help = "CSV: each pair of levels of these two text columns that occurs is one more feature, but those "
+             "with a --reference level; several pairs of columns are separated by commas."},
     {.name = "missing", .kind = OPTION_CHOICE, .group = GROUP_DATA,
      .verbs = (TABLES & ~BIT(INFO)) | BIT(ROWS), .value = "WAY", .choices = WAYS,
      .standard = "error, text a level", AT(missing),

@@ -136,7 +136,8 @@ typedef struct kiln_read_options {
      * format; with `model` a matrix is taken for what its links have become. */
     int undirected;
     /* CSV and tables: A:B, ...: pairs of text columns that are features. Each pair of levels that occurs is
-     * one more feature, "A=x:B=y"; the pairs come behind all columns. */
+     * one more feature, "A=x:B=y", but those with a reference level of A or B; pairs come behind all
+     * columns. */
     const char *interact;
 } kiln_read_options;
 

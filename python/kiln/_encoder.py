@@ -43,10 +43,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     features, ignore: the only columns that count, and columns that do not, as lists or names separated by
     commas; categorical, numeric: columns that are text, or numbers, whatever they look like. reference: the
     level of a column that gets no feature, {"colour": "red"}. interact: pairs of text columns, as
-    "colour:floor", of which each pair of levels that occurs is one more feature. missing: None, numbers that
-    are missing are an error, and text that is missing is a level, the empty one; "error", both are; "mean" of
-    the rows of fit; "indicator", the same, and a feature "COLUMN missing" is 1 there; "nan", it stays NaN.
-    Missing are nulls, NaN and empty text; missing_words: words for it, such as "NA", which is text else.
+    "colour:floor" or ("colour", "floor"), of which each pair of levels that occurs is one more feature, but
+    those with a reference level. missing: None, numbers that are missing are an error, and text that is
+    missing is a level, the empty one; "error", both are; "mean" of the rows of fit; "indicator", the same,
+    and a feature "COLUMN missing" is 1 there; "nan", it stays NaN. Missing are nulls, NaN and empty text;
+    missing_words: words for it, such as "NA", which is text else.
     handle_unknown: a level that fit has not seen gives 0 in all features of its column, with a warning,
     "warn", or without, "ignore"; or is an error, "error", or as the reference level, without one the first,
     "reference". Columns that fit has not seen are left out with a warning.

@@ -8,6 +8,7 @@ import subprocess
 import warnings
 from typing import Any
 
+import formulaic
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -376,7 +376,7 @@ static enum ki_table_fault add_pair(struct ki_table_chunk *chunk, const struct k
     return add_part(chunk, layout, pair->of[1], none);
 }
 
-/* Of levels that the model knows a pair that it does not know is noted, and has no feature. */
+/* A pair that the model does not know, of levels that it knows, is noted, and has no feature. */
 static enum ki_table_fault put_pair(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
                                     int32_t index) {
     const struct ki_table_schema *schema = layout->schema;
