@@ -111,7 +111,7 @@ static struct reading read_unseen(kiln_model **model, const char *reference, kil
     return read_text(text, &options);
 }
 
-/* (r, t) is of levels that the model knows, and has no pair; (z, t) is that of the level that z stands for. */
+/* (r, t) is of known levels, and has no pair; (z, t) is that of the level that z stands for. */
 static void unseen_levels_and_pairs(void **state) {
     (void)state;
     kiln_model *model = NULL;
