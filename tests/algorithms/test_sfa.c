@@ -248,6 +248,8 @@ static void check_gains_no_more(const struct small *of, const double *value, int
     assert_int_equal(kiln_sfa(A, B, ratings, &options, &again), KILN_OK);
     if (first.converged && again.residual > 3 * first.tolerance)
         fail_msg("run %d: %g, and then %g", run, first.residual, again.residual);
+    if (first.residual < 0 || again.residual < 0) /* a rise that is rounding is no gain */
+        fail_msg("run %d: residuals %g and %g", run, first.residual, again.residual);
     kiln_report_free(&first);
     kiln_report_free(&again);
     kiln_matrix *const all[] = {wide, ratings, A, B};

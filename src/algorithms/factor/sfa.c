@@ -322,9 +322,10 @@ static kiln_status sfa_iterate(struct sfa *s) {
         TRY(confirm(s, before));
         TRY(measure_test(s));
         run->report.passes += OF_ITERATION;
-        TRY(ki_run_step(run, &(kiln_trace_row){.objective = s->objective,
-                                               .residual = (before - s->objective) / fmax(before, DBL_MIN),
-                                               .test = s->T ? s->test_rmse : 0}));
+        TRY(ki_run_step(run,
+                        &(kiln_trace_row){.objective = s->objective,
+                                          .residual = fmax(before - s->objective, 0) / fmax(before, DBL_MIN),
+                                          .test = s->T ? s->test_rmse : 0}));
     }
 done:
     return status;
