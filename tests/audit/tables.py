@@ -41,11 +41,13 @@ class Table(typing.NamedTuple):
 
 
 class Encoding(typing.NamedTuple):
-    """The lessons of training rows: means of the numbers that are there, and levels."""
+    """The lessons of training rows: means of the numbers that are there, levels, and pairs of the first two
+    columns' levels, if they interact."""
 
     means: np.ndarray
     indicated: np.ndarray
     levels: list[list[str]]
+    pairs: list[list[str]]
 
     def design(self, table: Table) -> np.ndarray:
         gone = np.isnan(table.numbers)
@@ -53,10 +55,11 @@ class Encoding(typing.NamedTuple):
         for j, levels in enumerate(self.levels):
             own = np.array([row[j] for row in table.texts], dtype=object)
             parts.append(np.column_stack([own == level for level in levels]).astype(float))
+        parts += [np.array([[float(row[:2] == pair)] for row in table.texts]) for pair in self.pairs]
         return np.hstack(parts)
 
 
-def learn(table: Table, rows: np.ndarray, way: str) -> Encoding:
+def learn(table: Table, rows: np.ndarray, way: str, interact: bool) -> Encoding:
     numbers = table.numbers[rows]
     gone = np.isnan(numbers)
     counts = np.maximum(1, (~gone).sum(axis=0))
@@ -65,7 +68,9 @@ def learn(table: Table, rows: np.ndarray, way: str) -> Encoding:
         np.isnan(table.numbers).any(axis=0) if way == "indicator" else np.zeros(numbers.shape[1], bool)
     )
     texts = [table.texts[i] for i in np.nonzero(rows)[0]]
-    return Encoding(means, indicated, [sorted({row[j] for row in texts}) for j in range(len(table.texts[0]))])
+    levels = [sorted({row[j] for row in texts}) for j in range(len(table.texts[0]))]
+    pairs = [list(pair) for pair in sorted({tuple(row[:2]) for row in texts})] if interact else []
+    return Encoding(means, indicated, levels, pairs)
 
 
 def model(design: np.ndarray, y: np.ndarray, l2: float, kind: type, loss):
@@ -109,13 +114,15 @@ def table(rng, tool: Tool, kind: type) -> list[str]:
     folds = [] if way == "drop" or rng.random() < 0.5 else ["--cv", 3, "--held-out", "held.csv", "--seed", 1]
     # labels are text whatever they look like
     category = ["--categorical", "y"] if classes else []
+    interact = len(kinds) == 2 and bool(rng.random() < 0.5)
+    pairs = ["--interact", "t0:t1"] if interact else []
     found: list[str] = []
-    arguments = ["--target", "y", "--missing", way, "--l2", l2, *category, *folds]
+    arguments = ["--target", "y", "--missing", way, "--l2", l2, *category, *pairs, *folds]
     run = tool.run(verb, "train.csv", *arguments, "-o", "model.kiln")
     if refused(run, found):
         return [*found, f"a table was refused: {run.err.strip()[-200:]}"]
     rows = ~np.isnan(drawn.numbers).any(axis=1) if way == "drop" else np.ones(n, bool)
-    encoding = learn(drawn, rows, way)
+    encoding = learn(drawn, rows, way, interact)
     w, b = model(encoding.design(drawn)[rows], y[rows], l2, kind, loss)
     fresh = draw_table(rng, 12, 0.0, [[*levels, "never seen"] for levels in kinds])
     if way != "drop":
@@ -127,7 +134,7 @@ def table(rng, tool: Tool, kind: type) -> list[str]:
     found += compare(
         predicted.out["predictions"], encoding.design(fresh) @ w + b, labels if classes else None, kind
     )
-    return found + (judge_folds(tool, run, drawn, way, y, l2, kind, loss) if folds else [])
+    return found + (judge_folds(tool, run, drawn, way, interact, y, l2, kind, loss) if folds else [])
 
 
 def compare(told, eta: np.ndarray, labels, kind: type) -> list[str]:
@@ -146,7 +153,9 @@ def compare(told, eta: np.ndarray, labels, kind: type) -> list[str]:
     return []
 
 
-def judge_folds(tool: Tool, run, drawn: Table, way: str, y, l2: float, kind: type, loss) -> list[str]:
+def judge_folds(
+    tool: Tool, run, drawn: Table, way: str, interact: bool, y, l2: float, kind: type, loss
+) -> list[str]:
     with open(tool.folder / "held.csv", encoding="utf-8", newline="") as file:
         fold = np.array(
             [int(row["fold"]) for row in sorted(csv.DictReader(file), key=lambda row: int(row["row"]))]
@@ -154,7 +163,7 @@ def judge_folds(tool: Tool, run, drawn: Table, way: str, y, l2: float, kind: typ
     told, found = run.out["cross_validation"]["values"][0]["folds"], []
     for f, value in enumerate(told):
         train = fold != f + 1
-        encoding = learn(drawn, train, way)
+        encoding = learn(drawn, train, way, interact)
         design = encoding.design(drawn)
         w, b = model(design[train], y[train], l2, kind, loss)
         eta, rest = design[~train] @ w + b, y[~train]
