@@ -542,11 +542,17 @@ def test_ray(monkeypatch):
         ray.shutdown()
 
 
-def test_a_dask_worker_is_lost(client):
-    """The other one notices: the client has an error, and does not wait for ever."""
+@pytest.mark.parametrize("share", [70, 140])
+def test_a_dask_worker_is_lost(client, share):
+    """The client has an error, and does not wait for ever, whether there is another worker that notices or
+    all rows were on the one that is lost."""
+    import dask.array
+
     import kiln.distributed.dask as over
 
-    X, y = _on_dask(np.eye(140), np.arange(140) % 2)
+    client.wait_for_workers(2)
+    X, y = (dask.array.from_array(one, chunks=(share, *one.shape[1:]))
+            for one in (np.eye(140), np.arange(140) % 2))
     model = kiln.LogisticRegression()
     model.callback = _end_worker
     with pytest.raises(Exception, match="has gone|another process|did not come"):

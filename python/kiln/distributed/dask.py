@@ -48,6 +48,7 @@ def fit(estimator: Any, X: Any, y: Any = None, *, client: Any = None, device: st
         running = [client.submit(_work, estimator, where[address], key, rank, addresses, device, threads,
                                  deterministic, workers=[address], allow_other_workers=False, pure=False)
                    for rank, address in enumerate(addresses)]
+        _wait(client, running, addresses)
         fitted = client.gather(running)[0]
     finally:  # workers that are gone are not waited for
         client.run(_end, key, workers=list(client.nthreads(workers=addresses)), on_error="ignore")
@@ -55,6 +56,21 @@ def fit(estimator: Any, X: Any, y: Any = None, *, client: Any = None, device: st
     for name in estimator._row_results:
         vars(estimator).pop(name, None)
     return estimator
+
+
+def _wait(client: Any, running: list[Any], addresses: list[str]) -> None:
+    """Returns where all are done, or one has failed. The task of a worker that is gone would stay with Dask
+    for ever, as no other worker may take it: DeviceError."""
+    over = needed("distributed", "kiln.distributed.dask")
+    while pending := [one for one in running if not one.done()]:
+        with contextlib.suppress(over.TimeoutError):
+            over.wait(pending, timeout=_PATIENCE, return_when="FIRST_COMPLETED")
+        if any(one.done() and one.status != "finished" for one in running):
+            return
+        there = client.nthreads(workers=addresses)
+        for future, address in zip(running, addresses):
+            if address not in there and not future.done():
+                raise DeviceError(f"worker {address} has gone")
 
 
 def _pieces(name: str, one: Any) -> list[Any]:
