@@ -204,7 +204,10 @@ static struct sum null_deviance(const struct ki_verify_model *m, double *eta) {
         at = (double)(at - step);
         here = there;
     }
-    return isfinite((double)here.value) ? add_up(m, eta, NULL, at).deviance : (struct sum){NAN, NAN, NAN};
+    if (!isfinite((double)here.value)) return (struct sum){NAN, NAN, NAN};
+    struct sum sum = add_up(m, eta, NULL, at).deviance;
+    if (here.curvature > 0) sum.low -= 4 * here.slope * here.slope / here.curvature; /* steps that are left */
+    return sum;
 }
 
 /* The parameters that a fit counts: with l2 all of them, with l1 what is not 0. */
