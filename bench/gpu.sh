@@ -4,7 +4,7 @@
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   budgets 200*   planted 40*   sanitize 162 (memcheck; the others take longer*)
 #   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   codes 120*   narrow 50*   newton 60   models 200*   mds 40*    svd 200*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
-#   stream 60   end-to-end 150    audit 460 (four seeds from SEED on, beside each other)    recommend 120* (the package implicit beside it)    streaming 100*
+#   stream 60   end-to-end 150    audit 460* (four seeds from SEED on, beside each other)    recommend 120* (the package implicit beside it)    streaming 100*
 #   papers 450* (STEPS chooses among its steps, as bench/papers names them)
 #   plans 250*  auto 500*          cores 150*         scale 120*    rows 150* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's, TURNS among what gpu_rings.py does. EXTENT is

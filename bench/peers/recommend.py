@@ -3,7 +3,7 @@
 processors: users a second of a whole call of recommend, ids and scores back in NumPy's arrays.
 
 Factors are random, as the time does not depend on them. Both get the same ones; the scores that Kiln tells
-are compared with the products in f64, and the lists with implicit's: the least share of equal ids is told.
+are compared with the products in f64, and the lists with implicit's: the share of equal ids is told.
 
 usage: recommend.py [--json FILE] [--commit TEXT] [--device NAME] [--turns N]
 """

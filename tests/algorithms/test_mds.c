@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "kiln.h"
+#include "npy_file.h"
 
 enum { N = 40, P = 2 };
 
@@ -419,24 +420,21 @@ static void lines_begin_at_pairs_that_count(void **state) {
     }
 }
 
-/* A file of .npy with these numbers at `path`, a template of mkstemp, read where it lies. */
+/* A file with these numbers at `path`, a template of mkstemp, read where it lies. */
 static kiln_data *filed(char *path, kiln_device *on, int rows, int cols, const double *values) {
-    const size_t bytes = (size_t)rows * (size_t)cols * sizeof *values;
-    char header[128];
-    const int fd = mkstemp(path);
     kiln_data *data = NULL;
-    memset(header, ' ', sizeof header);
-    memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
-    const int length = snprintf(header + 10, sizeof header - 10,
-                                "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols);
-    header[10 + length] = ' ';
-    header[127] = '\n';
-    assert_true(fd >= 0 && write(fd, header, sizeof header) == sizeof header);
-    assert_true(write(fd, values, bytes) == (ssize_t)bytes);
-    close(fd);
+    npy_file(path, rows, cols, values);
     assert_int_equal(kiln_data_read(&data, on, path, &(kiln_read_options){.map = 1, .allow_nonfinite = 1}),
                      KILN_OK);
     return data;
+}
+
+/* The stress and the layout of a file's run are those of memory's, to 1e-9 of the stress and 1e-6 units. */
+static void assert_same_run(const kiln_report *mapped, const kiln_report *report, const double *in_file,
+                            const double *in_memory, int count, double unit) {
+    if (!(fabs(mapped->objective - report->objective) <= 1e-9 * report->objective))
+        fail_msg("%.12g, not %.12g", mapped->objective, report->objective);
+    for (int e = 0; e < count; e++) assert_true(fabs(in_file[e] - in_memory[e]) <= 1e-6 * unit);
 }
 
 /* Points that stay in their file, some panels of them, have the stress and the layout of those in memory. */
@@ -461,9 +459,7 @@ static void points_in_their_file(void **state) {
     assert_true(statistics.panels > 20);
     assert_int_equal(kiln_matrix_get(in_memory, Y), KILN_OK);
     assert_int_equal(kiln_matrix_get(in_file, Z), KILN_OK);
-    if (!(fabs(mapped.objective - report.objective) <= 1e-9 * report.objective))
-        fail_msg("%.12g, not %.12g", mapped.objective, report.objective);
-    for (int e = 0; e < M * P; e++) assert_true(fabs(in_file[e] - in_memory[e]) <= 1e-6);
+    assert_same_run(&mapped, &report, in_file, in_memory, M * P, 1);
     kiln_report_free(&report);
     kiln_report_free(&mapped);
     kiln_data_free(data);
@@ -497,11 +493,7 @@ static void dissimilarities_in_their_file(void **state) {
             if (kiln_mds(Y, kiln_data_X(data), &options, &mapped) != KILN_OK)
                 fail_msg("metric %d, kind %d: %s", metric, kind, kiln_last_error()->message);
             assert_int_equal(kiln_matrix_get(in_file, Y), KILN_OK);
-            if (!(fabs(mapped.objective - report.objective) <= 1e-9 * report.objective))
-                fail_msg("metric %d, kind %d: %.12g, not %.12g", metric, kind, mapped.objective,
-                         report.objective);
-            for (int e = 0; e < N * P; e++)
-                assert_true(fabs(in_file[e] - in_memory[e]) <= 1e-6 * (kind == LARGE ? 1e100 : 1));
+            assert_same_run(&mapped, &report, in_file, in_memory, N * P, kind == LARGE ? 1e100 : 1);
             kiln_report_free(&report);
             kiln_report_free(&mapped);
             kiln_data_free(data);

@@ -13,6 +13,7 @@
 #include "backends/check.h"
 #include "core/matrix.h"
 #include "faults/brutal.h"
+#include "npy_file.h"
 
 enum { ROWS = 5000, COLS = 24, ELEMENTS = ROWS * COLS };
 
@@ -21,20 +22,9 @@ static double X[ELEMENTS];
 
 static int make_file(void **state) {
     (void)state;
-    char header[128];
     for (int i = 0; i < ELEMENTS; i++) X[i] = sin(1 + i % 977) + (i % COLS == 3 ? 2 : 0);
-    memset(header, ' ', sizeof header);
-    memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
-    const int length = snprintf(header + 10, sizeof header - 10,
-                                "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", ROWS, COLS);
-    header[10 + length] = ' ';
-    header[127] = '\n';
     snprintf(path, sizeof path, "/tmp/kiln-mapped-XXXXXX");
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, header, sizeof header), sizeof header);
-    assert_int_equal(write(fd, X, sizeof X), sizeof X);
-    close(fd);
+    npy_file(path, ROWS, COLS, X);
     return 0;
 }
 
